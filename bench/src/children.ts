@@ -1,0 +1,130 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { asFields, asNumber } from './shape.ts'
+
+/** A measuring process (see serve.ts), asked by name and answered once. */
+export interface Child {
+  pid: number
+  call(method: string, argument?: unknown, seconds?: number): Promise<unknown>
+  end(): Promise<void>
+}
+
+/** all that are running, with the moment they end */
+const alive = new Map<ChildProcess, Promise<void>>()
+const stderrKept = 4000
+
+/** For the way out: synchronous, as an `exit` handler must be. */
+export const killChildren = () => {
+  for (const child of alive.keys()) child.kill('SIGKILL')
+}
+
+/** For a row that failed half-way: when this resolves, nobody writes into its directory any more. */
+export const endChildren = async () => {
+  killChildren()
+  await Promise.all(alive.values())
+}
+
+const track = (child: ChildProcess) => {
+  let tail = ''
+  let ended = false
+  child.stderr?.on('data', (chunk: Buffer) => {
+    tail = (tail + chunk.toString()).slice(-stderrKept)
+  })
+  const exited = new Promise<void>(resolve => {
+    const gone = () => {
+      ended = true
+      alive.delete(child)
+      resolve()
+    }
+    child.once('exit', gone)
+    child.on('error', error => {
+      tail += error.message
+      gone()
+    })
+  })
+  alive.set(child, exited)
+  return { exited, ended: () => ended, tail: () => tail.trim() }
+}
+
+const within = async (seconds: number, promise: Promise<void>): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(() => resolve(false), seconds * 1000)
+  })
+  const inTime = await Promise.race([promise.then(() => true), late])
+  clearTimeout(timer)
+  return inTime
+}
+
+const endSeconds = 10
+
+export const startChild = (file: URL, name: string): Child => {
+  const child = fork(file, {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    execArgv: [],
+  })
+  const { exited, ended, tail } = track(child)
+  const open = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
+  let calls = 0
+
+  child.on('message', (message: unknown) => {
+    const answer = asFields(message)
+    const id = asNumber(answer.id)
+    const waiting = open.get(id)
+    open.delete(id)
+    if ('error' in answer) waiting?.reject(new Error(`${name}: ${String(answer.error)}`))
+    else waiting?.resolve(answer.value)
+  })
+  const gone = () => new Error(`${name} ended by itself (${child.exitCode ?? child.signalCode}): ${tail()}`)
+  exited.then(() => {
+    for (const { reject } of open.values()) reject(gone())
+    open.clear()
+  })
+
+  return {
+    pid: child.pid ?? 0,
+    call: (method, argument, seconds = 60) =>
+      new Promise((resolve, reject) => {
+        if (ended()) return reject(gone())
+        const id = calls++
+        const timer = setTimeout(() => {
+          open.delete(id)
+          reject(new Error(`${name} did not answer ${method} within ${seconds} s: ${tail()}`))
+        }, seconds * 1000)
+        const settle =
+          <T>(then: (value: T) => void) =>
+          (value: T) => {
+            clearTimeout(timer)
+            then(value)
+          }
+        open.set(id, { resolve: settle(resolve), reject: settle(reject) })
+        child.send({ id, method, argument })
+      }),
+    async end() {
+      if (child.connected) child.disconnect()
+      if (!(await within(endSeconds, exited))) child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/** A program that is not ours. It has begun when `reachable` says so; `undefined`: it ended before that. */
+export const startProgram = async (
+  path: string,
+  args: readonly string[],
+  reachable: () => Promise<boolean>,
+): Promise<{ end(): Promise<void> } | undefined> => {
+  const child = spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const { exited, ended } = track(child)
+  const end = async () => {
+    child.kill('SIGTERM')
+    if (!(await within(endSeconds, exited))) child.kill('SIGKILL')
+    await exited
+  }
+  for (let attempt = 0; attempt < 200 && !ended(); attempt++) {
+    if (await reachable()) return { end }
+    await within(0.05, exited)
+  }
+  await end()
+  return undefined
+}

@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startChild } from './children.ts'
+import { folderOf } from './messages.ts'
+import { asFields, asNumber, asText } from './shape.ts'
+import { asStamps, type Stamps } from './stamps.ts'
+
+export type Durability = 'process' | 'full'
+
+export interface HatchwayOptions {
+  /** the data directory */
+  data: string
+  durability: Durability
+  /** how many groups there are: g0000, g0001, … */
+  groups: number
+  dialect: 'hatchway' | 'nanoclaw'
+  quotas: 'default' | 'unlimited'
+  /** names: each committed file is remembered; count: only how many, so that memory can be measured */
+  record: 'names' | 'count'
+}
+
+const oneOf = <T extends string>(value: unknown, choices: readonly T[]): T => {
+  const found = choices.find(choice => choice === value)
+  if (found === undefined) throw new TypeError(`expected one of ${choices.join(', ')}`)
+  return found
+}
+
+export const asHatchwayOptions = (value: unknown): HatchwayOptions => {
+  const fields = asFields(value)
+  return {
+    data: asText(fields.data),
+    durability: oneOf(fields.durability, ['process', 'full']),
+    groups: asNumber(fields.groups),
+    dialect: oneOf(fields.dialect, ['hatchway', 'nanoclaw']),
+    quotas: oneOf(fields.quotas, ['default', 'unlimited']),
+    record: oneOf(fields.record, ['names', 'count']),
+  }
+}
+
+export interface Hatchway {
+  pid: number
+  /** milliseconds from the start of the process until files are being handled and none is left from before */
+  ready(seconds?: number): Promise<number>
+  /** what has been committed since it was last asked */
+  committed(): Promise<Stamps>
+  /** how many files are committed, and the seconds from the daemon's start to the last of them */
+  progress(): Promise<{ files: number; seconds: number }>
+  waitFor(files: number, seconds: number): Promise<void>
+  stop(): Promise<void>
+}
+
+const daemonFile = new URL('./daemon.process.ts', import.meta.url)
+const stopSeconds = 60
+
+export const directoryOf = (data: string, group: number, sub: string) =>
+  join(data, 'ipc', folderOf(group), sub)
+
+export const directoriesOf = (data: string, groups: number, sub: string) =>
+  Array.from({ length: groups }, (_, group) => directoryOf(data, group, sub))
+
+/** In a process of its own, so that what registering leaves in memory is not counted as the daemon's. */
+export const registerWithHatchway = async (options: HatchwayOptions): Promise<void> => {
+  const child = startChild(daemonFile, 'registration')
+  try {
+    await child.call('register', options, 300)
+  } finally {
+    await child.end()
+  }
+}
+
+/** Begins the daemon on a data directory whose groups are registered; files may be waiting there already. */
+export const startHatchway = async (options: HatchwayOptions): Promise<Hatchway> => {
+  const begin = performance.now()
+  const child = startChild(daemonFile, `Hatchway (${options.durability})`)
+  await child.call('start', options)
+  return {
+    pid: child.pid,
+    async ready(seconds = 60) {
+      await child.call('ready', undefined, seconds)
+      return performance.now() - begin
+    },
+    committed: async () => asStamps(await child.call('take')),
+    async progress() {
+      const { files, seconds } = asFields(await child.call('progress', undefined, 300))
+      return { files: asNumber(files), seconds: asNumber(seconds) }
+    },
+    async waitFor(files, seconds) {
+      await child.call('waitFor', files, seconds)
+    },
+    async stop() {
+      await child.call('stop', undefined, stopSeconds)
+      await child.end()
+    },
+  }
+}
+
+/** A refusal is committed as well, and faster than the real thing: a figure with refusals in it is worth nothing. */
+export const refuseRefusals = (data: string) => {
+  const errors = join(data, 'ipc', 'errors')
+  const records = readdirSync(errors).filter(name => name.endsWith('.error.json'))
+  const first = records[0]
+  if (first === undefined) return
+  throw new Error(
+    `${records.length} files were refused, one with ${readFileSync(join(errors, first), 'utf8')}`,
+  )
+}

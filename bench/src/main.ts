@@ -1,0 +1,96 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { endChildren, killChildren } from './children.ts'
+import { removeTree, syncDisk } from './disk.ts'
+import { describeMachine, quietEnough, shareInUse } from './machine.ts'
+import { type Options, readOptions, usage } from './options.ts'
+import type { Row, RowResult } from './row.ts'
+import { drain } from './rows/drain.ts'
+import { flow } from './rows/flow.ts'
+import { idle } from './rows/idle.ts'
+import { latency } from './rows/latency.ts'
+import { memory } from './rows/memory.ts'
+import { receipt } from './rows/receipt.ts'
+import { coloured, table } from './table.ts'
+
+const rows: readonly Row[] = [latency, receipt, drain, flow, idle, memory]
+const resultsDirectory = fileURLToPath(new URL('../results', import.meta.url))
+
+const progress = (text: string) => process.stderr.write(`${text}\n`)
+
+/** a row's result, with how busy others kept the machine just before it */
+type Outcome = RowResult & { inUse: number }
+
+const busy = (inUse: number) =>
+  `others keep the machine ${Math.round(inUse * 100)} % busy: measure again when it is quiet`
+
+/** One row that breaks must not take the others' figures with it. */
+const runRow = async (row: Row, base: string, quick: boolean): Promise<Outcome> => {
+  progress(`\n${row.title}`)
+  const directory = join(base, row.name)
+  mkdirSync(directory)
+  const say = (text: string) => progress(`  ${text}`)
+  const inUse = await shareInUse()
+  if (inUse > quietEnough) say(busy(inUse))
+  try {
+    return { ...(await row.run({ directory, quick, say })), inUse }
+  } catch (error) {
+    const broken = error instanceof Error ? error.message : String(error)
+    say(`failed: ${broken}`)
+    return { lines: [], figures: {}, missing: [], broken, inUse }
+  } finally {
+    await endChildren()
+    await removeTree(directory)
+    await syncDisk()
+  }
+}
+
+const runAll = async (options: Options, base: string): Promise<number> => {
+  const machine = describeMachine(base)
+  progress(`${machine.processor}, ${machine.cores} cores, ${machine.filesystem}, Node ${machine.node}`)
+  if (machine.filesystem === 'tmpfs')
+    progress('This is not a disk: syncs cost nothing here. Choose one with --dir.')
+  const startedAt = new Date().toISOString()
+  const results = new Map<string, Outcome>()
+  for (const row of options.rows) results.set(row.name, await runRow(row, base, options.quick))
+
+  const all = [...results.values()]
+  console.log(`\n${coloured(table(all.flatMap(({ lines }) => lines)))}`)
+  const missing = new Set(all.flatMap(result => result.missing))
+  const broken = [...results].flatMap(([name, result]) =>
+    result.broken ? [`${name}: ${result.broken.split('\n', 1)[0]}`] : [],
+  )
+  const noisy = [...results].flatMap(([name, { inUse }]) =>
+    inUse > quietEnough ? [`${name}: ${busy(inUse)}`] : [],
+  )
+  for (const text of [...missing, ...broken, ...noisy]) console.log(text)
+
+  const report = { startedAt, quick: options.quick, machine, rows: Object.fromEntries(results) }
+  mkdirSync(resultsDirectory, { recursive: true })
+  for (const file of [join(resultsDirectory, 'latest.json'), options.json]) {
+    if (file !== undefined) writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`)
+  }
+  return broken.length > 0 || (options.strict && missing.size > 0) ? 1 : 0
+}
+
+const options = readOptions(process.argv.slice(2), rows)
+if (options === 'help') {
+  console.log(usage(rows))
+} else if ('wrong' in options) {
+  console.error(`${options.wrong}\n\n${usage(rows)}`)
+  process.exitCode = 2
+} else {
+  const base = mkdtempSync(join(options.directory, 'hatchway-bench-'))
+  process.on('exit', () => {
+    killChildren()
+    rmSync(base, { recursive: true, force: true, maxRetries: 5 })
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      progress('\nstopped; removing what was written')
+      process.exit(130)
+    })
+  }
+  process.exitCode = await runAll(options, base)
+}

@@ -1,0 +1,54 @@
+import { join } from 'node:path'
+import type { Child } from '../children.ts'
+import type { Absent, Contender } from '../contenders.ts'
+import {
+  type Durability,
+  directoryOf,
+  type Hatchway,
+  type HatchwayOptions,
+  refuseRefusals,
+  registerWithHatchway,
+  startHatchway,
+} from '../hatchway.ts'
+import { idleGap } from '../post.ts'
+import { asStamps } from '../stamps.ts'
+import { relayContender } from './relay.ts'
+
+export const hatchwayName = (durability: Durability) => `Hatchway ${durability}`
+
+export interface Opened {
+  hatchway: Hatchway
+  options: HatchwayOptions
+  end(): Promise<void>
+}
+
+/** A daemon with one group, ready to be measured; or why there is none. */
+export const openHatchway = async (base: string, durability: Durability): Promise<Absent | Opened> => {
+  const options: HatchwayOptions = {
+    data: join(base, `hatchway-${durability}`),
+    durability,
+    groups: 1,
+    dialect: 'hatchway',
+    quotas: 'default',
+    record: 'names',
+  }
+  await registerWithHatchway(options)
+  const hatchway = await startHatchway(options)
+  await hatchway.ready()
+  const end = async () => {
+    await hatchway.stop()
+    refuseRefusals(options.data)
+  }
+  return { hatchway, options, end }
+}
+
+/** Idle latency of a running daemon: renamed → committed. */
+export const latencyContender = ({ hatchway, options, end }: Opened, producer: Child): Contender => {
+  const directories = [directoryOf(options.data, 0, 'messages')]
+  return relayContender({
+    name: hatchwayName(options.durability),
+    send: async count => asStamps(await producer.call('trickle', { directories, count, gap: idleGap })),
+    take: hatchway.committed,
+    end,
+  })
+}

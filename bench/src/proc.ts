@@ -1,0 +1,19 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+
+/** Processor time a process has used so far, its own and the kernel's for it, in seconds. */
+export const processorSeconds = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // the name before the last bracket may hold spaces; utime and stime are the 12th and 13th field after it
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+}
+
+/** Resident memory of a process, in MB. */
+export const residentMegabytes = (pid: number): number => {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  if (kilobytes === undefined) throw new Error(`process ${pid} has no memory any more`)
+  return (Number(kilobytes) * 1024) / 1e6
+}

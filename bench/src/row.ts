@@ -1,0 +1,35 @@
+/** What a row of the benchmark is given. */
+export interface Setting {
+  /** an empty directory of its own, which is removed afterwards */
+  directory: string
+  quick: boolean
+  say(text: string): void
+}
+
+/** One line of the table: Hatchway against one limit. */
+export interface Line {
+  what: string
+  hatchway: string
+  against: string
+  ratio: string
+  target: string
+  /** undefined: nothing to reach here, or no Hatchway to measure */
+  met?: boolean
+}
+
+export interface RowResult {
+  lines: Line[]
+  /** the numbers behind the lines, for the JSON file */
+  figures: Record<string, unknown>
+  /** what could not be measured, each with the reason */
+  missing: string[]
+  /** a promise broken, which is no matter of speed */
+  broken?: string
+}
+
+export interface Row {
+  /** as `--only` takes it */
+  name: string
+  title: string
+  run(setting: Setting): Promise<RowResult>
+}

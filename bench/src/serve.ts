@@ -1,0 +1,22 @@
+import { asFields, asNumber, asText } from './shape.ts'
+
+type Methods = Readonly<Record<string, (argument: unknown) => unknown>>
+
+/**
+ * The side of a measuring process: answers the calls of children.ts until the parent goes away, and then goes away
+ * itself, so that a benchmark that was killed leaves nothing running.
+ */
+export const serve = (methods: Methods) => {
+  process.on('disconnect', () => process.exit(0))
+  process.on('message', async (message: unknown) => {
+    const call = asFields(message)
+    const id = asNumber(call.id)
+    try {
+      const method = methods[asText(call.method)]
+      if (method === undefined) throw new Error(`no method ${String(call.method)}`)
+      process.send?.({ id, value: await method(call.argument) })
+    } catch (error) {
+      process.send?.({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+    }
+  })
+}

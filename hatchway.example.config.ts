@@ -1,0 +1,26 @@
+import { defineConfig } from '@hatchway/host/config'
+
+/** Copy to hatchway.config.ts and keep what you change. Every value here is the default; docs/configuration.md explains them. */
+export default defineConfig({
+  data: 'data',
+  durability: 'full',
+  events: 'auto',
+  sweepMs: 60_000,
+  pollMinMs: 5,
+  pollMaxMs: 1000,
+  graceMs: 2000,
+  limits: {
+    fileBytes: 1_048_576,
+    jsonDepth: 64,
+    commandsPerMinute: 60_000,
+    filesWaiting: 50_000,
+    errorBytes: 268_435_456,
+  },
+  keep: {
+    commands: 1_000_000,
+    messages: 1_000_000,
+  },
+  logLevel: 'info',
+  // timezone: 'Europe/Lisbon',
+  // container: { uid: 1000, gid: 1000 },
+})

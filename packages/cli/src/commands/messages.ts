@@ -1,0 +1,72 @@
+import type { Client, MessageAnswer } from '@hatchway/host/api'
+import { type Command, Option } from 'commander'
+import { once, printList, when } from '../list.ts'
+import { type CommonOptions, common, positive } from '../options.ts'
+import { withClient } from '../session.ts'
+import type { Column } from '../table.ts'
+
+interface ListOptions extends CommonOptions {
+  group?: string
+  status?: string
+  limit?: number
+}
+
+const columns: Column<MessageAnswer>[] = [
+  { title: 'ID', value: message => String(message.id), right: true },
+  { title: 'WRITTEN', value: message => when(message.created_at) },
+  { title: 'GROUP', value: message => message.group, flexible: true },
+  { title: 'JID', value: message => message.jid, flexible: true },
+  { title: 'STATUS', value: message => message.status },
+  { title: 'SENDER', value: message => message.sender ?? '-', flexible: true },
+  {
+    title: 'TEXT',
+    value: message => (message.kind === 'reaction' ? `(reaction) ${message.text}` : message.text),
+    flexible: true,
+  },
+]
+
+const pageSize = 2000
+
+/** There may be a million: page by page, so that neither side ever holds more than one. */
+async function* pages(
+  client: Client,
+  schema: typeof import('@hatchway/host/api')['messagesAnswer'],
+  filter: URLSearchParams,
+): AsyncIterable<readonly MessageAnswer[]> {
+  let after = 0
+  for (;;) {
+    const query = new URLSearchParams(filter)
+    query.set('after', String(after))
+    query.set('limit', String(pageSize))
+    const page = await client.get(`/messages?${query}`, schema)
+    yield page
+    const last = page.at(-1)
+    if (last === undefined || page.length < pageSize) return
+    after = last.id
+  }
+}
+
+export function addMessages(program: Command): void {
+  const messages = program.command('messages').description('what agents have said')
+
+  common(
+    messages.command('list').description('everything agents have sent, oldest first'),
+    'messages list --group family --limit 20',
+  )
+    .option('--group <folder>', 'only this group’s')
+    .addOption(new Option('--status <status>', 'only these').choices(['pending', 'sent', 'failed']))
+    .option('--limit <number>', 'only the newest so many, at most 10000', positive)
+    .action((options: ListOptions) =>
+      withClient(options, (client, api) => {
+        const query = new URLSearchParams()
+        if (options.group !== undefined) query.set('group', options.group)
+        if (options.status !== undefined) query.set('status', options.status)
+        if (options.limit !== undefined) query.set('last', String(options.limit))
+        const batches =
+          options.limit === undefined
+            ? pages(client, api.messagesAnswer, query)
+            : once(client.get(`/messages?${query}`, api.messagesAnswer))
+        return printList(options, batches, columns, 'No agent has sent a message yet.')
+      }),
+    )
+}

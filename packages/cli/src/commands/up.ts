@@ -1,0 +1,108 @@
+import type { Command } from 'commander'
+import { whenCallerEnds } from '../caller.ts'
+import { exitCodes, Failure } from '../failure.ts'
+import { type CommonOptions, common } from '../options.ts'
+import { sayInPassing } from '../output.ts'
+import { configOf } from '../session.ts'
+import { safeJson, visible } from '../text.ts'
+
+interface UpOptions extends CommonOptions {
+  createMain?: boolean
+}
+
+type Daemon = Awaited<ReturnType<typeof import('@hatchway/host')['startDaemon']>>
+
+const mainGroup = {
+  folder: 'main',
+  jid: 'local:main',
+  name: 'Main',
+  main: true,
+  dialect: 'hatchway',
+} as const
+
+export function addUp(program: Command): void {
+  common(
+    program.command('up').description('run the daemon in the foreground, until Ctrl-C or SIGTERM'),
+    'up --data /srv/hatchway',
+  )
+    .option('--create-main', 'where there is no main group yet, add one: main, for the chat local:main')
+    .action(run)
+}
+
+async function run(options: UpOptions): Promise<void> {
+  const end = endAsked()
+  const [{ startDaemon }, config] = await Promise.all([import('@hatchway/host'), configOf(options)])
+  const starting = startDaemon(config)
+  // Asked to end while it still works off what was waiting: whatever is not finished is safe on disk.
+  const daemon = await Promise.race([starting, end])
+  if (daemon === undefined) process.exit(exitCodes.done)
+
+  if (options.createMain && !daemon.host.store.groups().some(group => group.main)) {
+    const outcome = await daemon.host.addGroup(mainGroup)
+    if (!outcome.ok) {
+      await daemon.stop()
+      throw new Failure(`The main group cannot be added: ${outcome.error.message}`)
+    }
+  }
+  announce(daemon, options)
+  await end
+  await daemon.stop()
+  if (!options.json) sayInPassing('hatchway has stopped.')
+  process.exit(exitCodes.done)
+}
+
+/** Resolves when somebody wants us to end, by a signal or by ending the process that started us for them. */
+const endAsked = () =>
+  new Promise<undefined>(resolve => {
+    const end = () => resolve(undefined)
+    // Never taken off again: an impatient second Ctrl-C must not cut the end short.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end)
+    if (process.channel) process.once('disconnect', end)
+    whenCallerEnds(end)
+  })
+
+function announce({ host }: Daemon, options: UpOptions): void {
+  const groups = host.store.groups()
+  const modes = new Map<string, number>()
+  for (const { folder } of groups) {
+    const mode = host.mode(folder) ?? 'starting'
+    modes.set(mode, (modes.get(mode) ?? 0) + 1)
+  }
+  const { data, durability } = host.config
+  if (options.json) {
+    sayInPassing(
+      safeJson({
+        ready: true,
+        pid: process.pid,
+        data,
+        durability,
+        groups: groups.length,
+        modes: Object.fromEntries(modes),
+      }),
+    )
+    return
+  }
+  const watched = [...modes].map(([mode, count]) => `${count} by ${mode}`).join(', ')
+  const counted = groups.length === 1 ? '1 group' : `${groups.length} groups`
+  sayInPassing(
+    `hatchway is ready on ${visible(data)}: ${counted}${watched === '' ? '' : ` (${watched})`}, durability ${durability}.`,
+  )
+  sayInPassing('Stop it with Ctrl-C or SIGTERM.')
+  const directory = shellWord(data)
+  const first = groups.find(group => group.main) ?? groups[0]
+  if (!first) {
+    sayInPassing('There is no group yet. In another terminal, add one:')
+    sayInPassing(
+      `  npx hatchway groups add --data ${directory} --folder main --jid local:main --name Main --main`,
+    )
+    return
+  }
+  sayInPassing('Try it in another terminal:')
+  sayInPassing(
+    `  npx hatchway post --data ${directory} --group ${first.folder} --type send_message --payload '{"text":"hello"}' --wait`,
+  )
+  sayInPassing(`  npx hatchway tail --data ${directory}`)
+}
+
+const shellWord = (text: string) =>
+  /^[A-Za-z0-9_/.,:@%+=-]+$/.test(text) ? text : `'${visible(text).replaceAll("'", `'\\''`)}'`

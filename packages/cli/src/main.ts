@@ -1,0 +1,45 @@
+import { Command, CommanderError } from 'commander'
+import { addConfig } from './commands/config.ts'
+import { addErrors } from './commands/errors.ts'
+import { addGroups } from './commands/groups.ts'
+import { addMessages } from './commands/messages.ts'
+import { addPost } from './commands/post.ts'
+import { addTail } from './commands/tail.ts'
+import { addTasks } from './commands/tasks.ts'
+import { addUp } from './commands/up.ts'
+import { exitCodes, explain } from './failure.ts'
+import { quietBrokenPipe } from './output.ts'
+
+/** Nothing heavy is imported before it is known which command runs. */
+export async function main(args: readonly string[]): Promise<void> {
+  quietBrokenPipe()
+  // The way in may be a process of its own; it must not keep us alive.
+  process.channel?.unref()
+  const program = new Command('hatchway')
+    .description('The hatch between sandboxed agents and their host.')
+    .exitOverride()
+    .showHelpAfterError('Add --help to see how it is used.')
+    .addHelpText(
+      'after',
+      `
+Exit codes:
+  0  done
+  1  it failed
+  2  the host refused it
+  3  no answer came in time
+  64 the command line makes no sense`,
+    )
+  for (const add of [addUp, addGroups, addTasks, addMessages, addErrors, addPost, addTail, addConfig])
+    add(program)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage
+      return
+    }
+    const { sentence, exitCode } = explain(error)
+    process.stderr.write(`hatchway: ${sentence}\n`)
+    process.exitCode = exitCode
+  }
+}

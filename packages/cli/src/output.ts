@@ -1,0 +1,40 @@
+import { once } from 'node:events'
+import { safeJson } from './text.ts'
+
+let needsReader = true
+
+/** Whoever read our output has seen enough: `| head` is not an error, and ends us. */
+export function quietBrokenPipe(): void {
+  const end = (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    if (needsReader) process.exit(0)
+  }
+  process.stdout.on('error', end)
+  process.stderr.on('error', end)
+}
+
+/** For a daemon, whose work is not its output: it goes on when nobody reads that any more, and never waits for it. */
+export function sayInPassing(line: string): void {
+  needsReader = false
+  process.stdout.write(`${line}\n`)
+}
+
+/** Waits for a slow reader instead of keeping everything for it. */
+export async function write(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+}
+
+export const printLine = (line: string) => write(`${line}\n`)
+export const printJson = (value: unknown) => write(`${safeJson(value, 2)}\n`)
+export const printJsonLine = (value: unknown) => write(`${safeJson(value)}\n`)
+
+/** One JSON array, written as its parts arrive. */
+export async function printJsonArray(batches: AsyncIterable<readonly unknown[]>): Promise<void> {
+  let separator = '['
+  for await (const batch of batches) {
+    if (batch.length === 0) continue
+    await write(`${separator}\n${batch.map(item => safeJson(item)).join(',\n')}`)
+    separator = ','
+  }
+  await write(separator === '[' ? '[]\n' : '\n]\n')
+}

@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+
+/** The daemon as people start it, in a process of its own that can be killed at any moment. */
+export interface Launched {
+  pid: number
+  /** resolves at the line with `ready`; rejects if the process ends before */
+  ready: Promise<void>
+  exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  output(): string
+  /** ends it cleanly and waits for that */
+  stop(): Promise<void>
+  kill(): Promise<void>
+}
+
+export interface LaunchOptions {
+  env?: Record<string, string>
+  /** a command that runs the daemon, such as `strace -f …` */
+  under?: readonly string[]
+  uid?: number
+  gid?: number
+}
+
+export const hatchway = join(import.meta.dirname, '..', '..', 'cli', 'bin', 'hatchway.mjs')
+
+export function launch(data: string, options: LaunchOptions = {}): Launched {
+  const [command = process.execPath, ...args] = [...(options.under ?? []), process.execPath, hatchway, 'up', '--data', data]
+  const child = spawn(command, args, {
+    env: { ...process.env, HATCHWAY_LOG_LEVEL: 'warn', ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(options.uid === undefined ? {} : { uid: options.uid }),
+    ...(options.gid === undefined ? {} : { gid: options.gid }),
+  })
+  let output = ''
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>(resolve => {
+    child.on('exit', (code, signal) => resolve({ code, signal }))
+    child.on('error', () => resolve({ code: -1, signal: null }))
+  })
+  const ready = new Promise<void>((resolve, reject) => {
+    const hear = (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-20_000)
+      if (/\bready\b/.test(output)) resolve()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    exited.then(({ code, signal }) => reject(new Error(`the daemon ended (${signal ?? code}) before it was ready:\n${output}`)))
+  })
+  // Whoever does not wait for `ready` learns of the end through `exited`.
+  ready.catch(() => {})
+  return {
+    pid: child.pid ?? -1,
+    ready,
+    exited,
+    output: () => output,
+    async stop() {
+      child.kill('SIGTERM')
+      await exited
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}

@@ -1,0 +1,168 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import type { FaultStep } from '../src/fault.ts'
+import { loadConfig, registerGroups } from '../src/index.ts'
+import { type Launched, launch } from './launch.ts'
+import { createLedger } from './ledger.ts'
+import { createRandom, type Random } from './random.ts'
+
+/**
+ * A daemon that is killed again and again while files keep coming: at a random moment, at a chosen step of the
+ * pipeline, or crippled by a system call that fails. In the end nothing may be lost and nothing done twice.
+ */
+export interface TortureOptions {
+  seed: number
+  kills: number
+  /** whether to make system calls fail as well, which needs strace */
+  inject: boolean
+  durability: 'full' | 'process'
+  progress(line: string): void
+}
+
+export interface TortureResult {
+  kills: number
+  posted: number
+  problems: string[]
+  /** how often each way to end the daemon was used */
+  ways: Record<string, number>
+}
+
+const steps: readonly FaultStep[] = [
+  'listed',
+  'claimed',
+  'gathered',
+  'decoded',
+  'deciding',
+  'committed',
+  'answering',
+  'answered',
+  'quarantining',
+  'quarantined',
+  'discarding',
+  'snapshots',
+]
+
+/** The calls the pipeline stands on, and ways in which they fail in real life. */
+const injections = [
+  'rename:error=EIO',
+  'rename:error=ENOSPC',
+  'rename:error=EINTR',
+  'unlink:error=EIO',
+  'openat:error=EINTR',
+  'pwrite64:error=ENOSPC',
+  'pwrite64:error=EIO',
+  'fdatasync:error=EIO',
+  'write:error=ENOSPC',
+] as const
+
+const groups = [
+  { folder: 'main', jid: 'test:main', name: 'Main', main: true, dialect: 'hatchway' },
+  { folder: 'family', jid: 'test:family', name: 'Family', main: false, dialect: 'hatchway' },
+  { folder: 'work', jid: 'test:work', name: 'Work', main: false, dialect: 'hatchway' },
+] as const
+
+export async function torture(options: TortureOptions): Promise<TortureResult> {
+  const { seed, kills, inject, durability, progress } = options
+  const random = createRandom(seed)
+  const data = mkdtempSync(join(tmpdir(), 'hatchway-torture-'))
+  const ways: Record<string, number> = {}
+  try {
+    await registerGroups(await loadConfig({ data }), groups)
+    const ledger = createLedger(data, groups)
+    for (let killed = 0; killed < kills; killed++) {
+      const way = chooseWay(random, inject)
+      ways[way.name] = (ways[way.name] ?? 0) + 1
+      const daemon = launch(data, { env: { ...way.env, HATCHWAY_DURABILITY: durability }, under: way.under })
+      await abuse(daemon, ledger, random, way.untilKilledMs)
+      if ((killed + 1) % 50 === 0) progress(`${killed + 1} of ${kills} kills, ${ledger.posted()} files posted`)
+    }
+    const last = launch(data, { env: { HATCHWAY_DURABILITY: durability } })
+    await last.ready
+    await quiet(ledger)
+    await last.stop()
+    return { kills, posted: ledger.posted(), problems: ledger.audit(), ways }
+  } finally {
+    rmSync(data, { recursive: true, force: true })
+  }
+}
+
+interface Way {
+  name: string
+  env: Record<string, string>
+  under: string[]
+  untilKilledMs: number
+}
+
+function chooseWay(random: Random, inject: boolean): Way {
+  const untilKilledMs = 150 + random.below(500)
+  if (inject && random.chance(0.15)) {
+    const injection = random.pick(injections)
+    const when = `${1 + random.below(60)}..${60 + random.below(60)}+${1 + random.below(5)}`
+    return {
+      name: `strace ${injection}`,
+      env: {},
+      under: ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `inject=${injection}:when=${when}`],
+      untilKilledMs: untilKilledMs + 1500,
+    }
+  }
+  if (random.chance(0.7)) {
+    const step = random.pick(steps)
+    return { name: step, env: { HATCHWAY_FAULT: `${step}:${1 + random.below(30)}` }, under: [], untilKilledMs: untilKilledMs + 400 }
+  }
+  return { name: 'at a random moment', env: {}, under: [], untilKilledMs }
+}
+
+/** Posts without pause until the daemon has ended, by its own fault point or by ours. */
+async function abuse(daemon: Launched, ledger: ReturnType<typeof createLedger>, random: Random, ms: number): Promise<void> {
+  let ended = false
+  const exited = daemon.exited.then(() => {
+    ended = true
+  })
+  const deadline = Date.now() + ms
+  while (!ended && Date.now() < deadline) {
+    for (let i = random.below(8); i > 0; i--) ledger.post(random)
+    await sleep(random.below(15))
+  }
+  if (!ended) await daemon.kill()
+  await exited
+}
+
+/** `ready` says that what was waiting is finished; answers held back for a snapshot follow within a moment. */
+async function quiet(ledger: ReturnType<typeof createLedger>): Promise<void> {
+  for (let i = 0; i < 200; i++) {
+    if (!ledger.pending()) return
+    await sleep(50)
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string' },
+      kills: { type: 'string', default: '1000' },
+      durability: { type: 'string', default: 'full' },
+      'no-inject': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    console.log('npm run torture -- [--seed N] [--kills 1000] [--durability full|process] [--no-inject]')
+    process.exit(0)
+  }
+  const seed = Number(values.seed ?? Date.now() % 1_000_000_000)
+  console.log(`seed ${seed}: the same run again with --seed ${seed}`)
+  const result = await torture({
+    seed,
+    kills: Number(values.kills),
+    inject: !values['no-inject'],
+    durability: values.durability === 'process' ? 'process' : 'full',
+    progress: console.log,
+  })
+  console.table(result.ways)
+  console.log(`${result.kills} kills, ${result.posted} files posted, ${result.problems.length} problems`)
+  for (const problem of result.problems.slice(0, 50)) console.log(`  ${problem}`)
+  process.exit(result.problems.length === 0 ? 0 : 1)
+}

@@ -1,0 +1,13 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { post } from '@hatchway/spool'
+import { type Holder, holderFile, stateDirectory } from './holder.ts'
+
+/** Says who has the data directory. Only for the one who has. */
+export function writeHolder(dataDirectory: string, holder: Holder): void {
+  const state = stateDirectory(dataDirectory)
+  post(state, `${JSON.stringify(holder, null, 2)}\n`, { name: holderFile, staging: state, mode: 0o600 })
+}
+
+export const forgetHolder = (dataDirectory: string) =>
+  rmSync(join(stateDirectory(dataDirectory), holderFile), { force: true })

@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { z } from 'zod'
+import type { Config } from '../config.ts'
+import type { EventAnswer } from './answers.ts'
+import { ApiError, failureAnswer } from './failure.ts'
+import { DaemonGone, overSocket } from './over-socket.ts'
+import { announcedSocket } from './socket.ts'
+import type { Method, Transport } from './transport.ts'
+
+/**
+ * The API as commands use it, whether a daemon runs or not. Refusals are thrown as `ApiError`.
+ *
+ *   looking     is a daemon listening? ──▶ outside: every request goes over its socket
+ *      │        is the directory free? ──▶ inside: this process holds it until `close`
+ *      └──────  neither: one is starting, stopping, or another command is at work; look again for a while
+ *
+ * A daemon that ends while we are outside sends us back to looking.
+ */
+export interface Client {
+  readonly daemon: boolean
+  get<T>(path: string, schema: z.ZodType<T>): Promise<T>
+  post<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>
+  delete<T>(path: string, schema: z.ZodType<T>): Promise<T>
+  /** commands as they are handled; resolves when the daemon ends, or at once if none runs */
+  events(
+    path: string,
+    onEvent: (event: EventAnswer) => void | Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ConnectOptions {
+  /** how long to look while the directory is held by somebody who does not answer */
+  patienceMs?: number
+}
+
+const retryMs = 20
+
+export async function connect(config: Config, { patienceMs = 10_000 }: ConnectOptions = {}): Promise<Client> {
+  let transport = await look(config, patienceMs)
+
+  const send = async (method: Method, path: string, body: unknown) => {
+    try {
+      return await transport.request(method, path, body)
+    } catch (error) {
+      // Asking again is safe where the question never arrived, or changes nothing.
+      if (!(error instanceof DaemonGone) || (error.sent && method !== 'GET')) throw error
+      transport = await look(config, patienceMs)
+      return transport.request(method, path, body)
+    }
+  }
+  const ask = async <T>(method: Method, path: string, body: unknown, schema: z.ZodType<T>): Promise<T> => {
+    const { status, text } = await send(method, path, body)
+    const answer: unknown = JSON.parse(text)
+    if (status >= 400) throw new ApiError(failureAnswer.parse(answer).error)
+    return schema.parse(answer)
+  }
+
+  return {
+    get daemon() {
+      return transport.daemon
+    },
+    get: (path, schema) => ask('GET', path, undefined, schema),
+    post: (path, body, schema) => ask('POST', path, body, schema),
+    delete: (path, schema) => ask('DELETE', path, undefined, schema),
+    events: (path, onEvent, signal = new AbortController().signal) => transport.events(path, onEvent, signal),
+    close: () => transport.close(),
+  }
+}
+
+async function look(config: Config, patienceMs: number): Promise<Transport> {
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    const outside = overSocket(announcedSocket(config.data))
+    if (await answers(outside)) return outside
+    // Only now: a command that has a daemon to ask need not load the host.
+    const { DataDirectoryHeld, heldBy, isFree } = await import('../lock.ts')
+    if (isFree(config.data)) {
+      try {
+        const { openInside } = await import('./inside.ts')
+        return await openInside(config)
+      } catch (error) {
+        if (!(error instanceof DataDirectoryHeld) || performance.now() >= deadline) throw error
+      }
+    } else if (performance.now() >= deadline) {
+      throw await heldBy(config.data)
+    }
+    await sleep(retryMs)
+  }
+}
+
+async function answers(transport: Transport): Promise<boolean> {
+  try {
+    return (await transport.request('GET', '/status', undefined)).status === 200
+  } catch (error) {
+    if (error instanceof DaemonGone) return false
+    throw error
+  }
+}

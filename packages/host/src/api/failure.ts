@@ -1,0 +1,41 @@
+import { type ErrorCode, errorCodeSchema, type Refusal } from '@hatchway/protocol'
+import { z } from 'zod'
+
+/** A request that was understood and not done. On the wire: `{"error":{"code":…,"message":…}}` and a fitting status. */
+export const failureAnswer = z.object({ error: z.object({ code: errorCodeSchema, message: z.string() }) })
+
+export class ApiError extends Error {
+  override name = 'ApiError'
+  readonly code: ErrorCode
+
+  constructor({ code, message }: Refusal) {
+    super(message)
+    this.code = code
+  }
+}
+
+const statuses = {
+  bad_name: 400,
+  not_a_file: 400,
+  too_large: 413,
+  too_deep: 400,
+  invalid_utf8: 400,
+  invalid_json: 400,
+  duplicate_key: 400,
+  unsupported_version: 400,
+  unknown_type: 400,
+  invalid_field: 400,
+  sender_mismatch: 403,
+  unregistered_group: 403,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  bad_schedule: 422,
+  wrong_state: 409,
+  too_many_waiting: 429,
+  unavailable: 501,
+  expired: 504,
+  internal: 500,
+} as const satisfies Record<ErrorCode, number>
+
+export const statusFor = (code: ErrorCode) => statuses[code]

@@ -1,0 +1,5 @@
+/** The way in for people's programs: the command line today, the console tomorrow. */
+export * from './answers.ts'
+export { type Client, type ConnectOptions, connect } from './client.ts'
+export { ApiError } from './failure.ts'
+export { DaemonGone } from './over-socket.ts'

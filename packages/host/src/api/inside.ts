@@ -1,0 +1,24 @@
+import type { Config } from '../config.ts'
+import { openHost } from '../host.ts'
+import { createApi } from './app.ts'
+import type { Transport } from './transport.ts'
+
+/** No daemon runs: this process is the host for as long as it takes. Files are not taken meanwhile. */
+export async function openInside(config: Config): Promise<Transport> {
+  // A command's standard error is for its own sentence; what the host notes in passing is not for whoever types it.
+  const quiet: Config = config.logLevel === 'silent' ? config : { ...config, logLevel: 'error' }
+  const host = await openHost(quiet, { watch: false })
+  const app = createApi(host)
+  return {
+    daemon: false,
+    async request(method, path, body) {
+      const response = await app.request(path, {
+        method,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      return { status: response.status, text: await response.text() }
+    },
+    events: async () => {},
+    close: () => host.stop(),
+  }
+}

@@ -1,0 +1,69 @@
+import { type IncomingMessage, request } from 'node:http'
+import { createInterface } from 'node:readline'
+import { eventAnswer } from './answers.ts'
+import type { Method, Transport } from './transport.ts'
+
+/** The daemon was there and is gone. `sent`: it may have done what it was asked to. */
+export class DaemonGone extends Error {
+  override name = 'DaemonGone'
+  readonly sent: boolean
+
+  constructor(sent: boolean, cause: unknown) {
+    super(
+      sent
+        ? 'The daemon ended before it answered. Look at what it has done before you ask again.'
+        : 'The daemon has ended.',
+      { cause },
+    )
+    this.sent = sent
+  }
+}
+
+const neverArrived = new Set(['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'])
+
+export function overSocket(socketPath: string): Transport {
+  const send = (method: Method, path: string, body: unknown, signal?: AbortSignal) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const outgoing = request({
+        socketPath,
+        method,
+        path,
+        host: 'localhost',
+        agent: false,
+        headers: body === undefined ? {} : { 'content-type': 'application/json' },
+        ...(signal && { signal }),
+      })
+      outgoing.once('response', resolve)
+      outgoing.once('error', error => {
+        if (signal?.aborted) reject(error)
+        else reject(new DaemonGone(!('code' in error && neverArrived.has(String(error.code))), error))
+      })
+      outgoing.end(body === undefined ? undefined : JSON.stringify(body))
+    })
+
+  return {
+    daemon: true,
+    async request(method, path, body) {
+      const response = await send(method, path, body)
+      response.setEncoding('utf8')
+      let text = ''
+      try {
+        for await (const part of response) text += part
+      } catch (error) {
+        throw new DaemonGone(true, error)
+      }
+      return { status: response.statusCode ?? 0, text }
+    },
+    async events(path, onEvent, signal) {
+      try {
+        const response = await send('GET', path, undefined, signal)
+        for await (const line of createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY })) {
+          await onEvent(eventAnswer.parse(JSON.parse(line)))
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+    },
+    close: async () => {},
+  }
+}

@@ -1,0 +1,174 @@
+import { statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { z } from 'zod'
+import { type Config, type ConfigInput, configSchema } from './schema.ts'
+import { type Setting, settings } from './settings.ts'
+
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+export interface LoadOptions {
+  /** the configuration file; left out: HATCHWAY_CONFIG, then `hatchway.config.{ts,mjs,js}` in `cwd`, if there is one */
+  file?: string | undefined
+  /** the data directory, as the command line gave it */
+  data?: string | undefined
+  /** other values from the command line */
+  overrides?: ConfigInput | undefined
+  env?: NodeJS.ProcessEnv | undefined
+  cwd?: string | undefined
+}
+
+export interface ExplainedConfig {
+  config: Config
+  /** the file that was read */
+  file: string | undefined
+  values: (Setting & { value: string | number | undefined; source: string })[]
+}
+
+type Tree = Record<string, unknown>
+
+const fileNames = ['hatchway.config.ts', 'hatchway.config.mjs', 'hatchway.config.js']
+const byDefault = 'default'
+const onCommandLine = 'command line'
+
+const isTree = (value: unknown): value is Tree =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Command line over environment over file over defaults. Throws `ConfigError` with a line for each wrong value. */
+export async function loadConfig(options: LoadOptions = {}): Promise<Config> {
+  return (await read(options)).config
+}
+
+/** The same, with where each value came from. */
+export async function explainConfig(options: LoadOptions = {}): Promise<ExplainedConfig> {
+  const { config, file, sources } = await read(options)
+  return {
+    config,
+    file,
+    values: settings().map(setting => {
+      const value = valueAt(config, setting.path)
+      return {
+        ...setting,
+        value: typeof value === 'string' || typeof value === 'number' ? value : undefined,
+        source: sources.get(setting.name) ?? byDefault,
+      }
+    }),
+  }
+}
+
+async function read({ data, overrides, env = process.env, cwd = process.cwd(), ...options }: LoadOptions) {
+  const file = findFile(options.file ?? (env.HATCHWAY_CONFIG || undefined), cwd)
+  const input: Tree = {}
+  const sources = new Map<string, string>()
+
+  if (file !== undefined) {
+    const fromFile = await importFile(file)
+    overlay(input, fromFile, [], path => sources.set(path.join('.'), file))
+    if (typeof input.data === 'string') input.data = resolve(dirname(file), input.data)
+  }
+  for (const setting of variablesIn(env)) {
+    overlay(input, nested(setting.path, fromText(setting, env[setting.env] ?? '')), [], path =>
+      sources.set(path.join('.'), setting.env),
+    )
+  }
+  const line = { ...overrides, ...(data === undefined ? {} : { data }) }
+  overlay(input, line, [], path => sources.set(path.join('.'), onCommandLine))
+
+  const parsed = configSchema.safeParse(input)
+  const problems = parsed.success
+    ? contradictions(parsed.data, sources)
+    : parsed.error.issues.flatMap(issue => explainIssue(issue, input, sources))
+  if (!parsed.success || problems.length > 0) {
+    throw new ConfigError(
+      `The configuration cannot be used.\n${problems.map(line => `  ${line}`).join('\n')}`,
+    )
+  }
+  return { config: { ...parsed.data, data: resolve(cwd, parsed.data.data) }, file, sources }
+}
+
+function findFile(asked: string | undefined, cwd: string): string | undefined {
+  const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+  if (asked === undefined) return fileNames.map(name => join(cwd, name)).find(isFile)
+  const path = resolve(cwd, asked)
+  if (!isFile(path)) throw new ConfigError(`There is no configuration file ${path}.`)
+  return path
+}
+
+async function importFile(file: string): Promise<Tree> {
+  let loaded: unknown
+  try {
+    loaded = await import(pathToFileURL(file).href)
+  } catch (error) {
+    throw new ConfigError(`${file} cannot be loaded: ${error instanceof Error ? error.message : error}`, {
+      cause: error,
+    })
+  }
+  const input = isTree(loaded) ? loaded.default : undefined
+  if (!isTree(input)) throw new ConfigError(`${file} must end in: export default defineConfig({ … })`)
+  return input
+}
+
+/** An empty variable is an unset one: that is how compose files and unit files switch one off. */
+function variablesIn(env: NodeJS.ProcessEnv): Setting[] {
+  if (!Object.keys(env).some(name => name.startsWith('HATCHWAY_'))) return []
+  return settings().filter(setting => (env[setting.env] ?? '') !== '')
+}
+
+/** What is not a whole number stays text, and is refused by the schema: `1e3`, ` 5` and `0x10` are not guessed at. */
+const fromText = (setting: Setting, text: string): string | number =>
+  setting.wholeNumber && /^-?\d{1,16}$/.test(text) ? Number(text) : text
+
+const nested = (path: readonly string[], value: unknown): Tree => {
+  const [key = '', ...rest] = path
+  return { [key]: rest.length === 0 ? value : nested(rest, value) }
+}
+
+function overlay(target: Tree, source: Tree, path: string[], took: (path: string[]) => void): void {
+  for (const [key, value] of Object.entries(source)) {
+    if (value === undefined) continue
+    const here = [...path, key]
+    const below = target[key]
+    if (isTree(value)) {
+      const inner: Tree = isTree(below) ? below : {}
+      target[key] = inner
+      overlay(inner, value, here, took)
+    } else {
+      target[key] = value
+    }
+    took(here)
+  }
+}
+
+const valueAt = (tree: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>((value, key) => (isTree(value) ? value[String(key)] : undefined), tree)
+
+const place = (sources: ReadonlyMap<string, string>, name: string) => {
+  const source = sources.get(name)
+  return source === undefined ? '' : source === onCommandLine ? ' on the command line' : ` in ${source}`
+}
+
+function explainIssue(issue: z.core.$ZodIssue, input: Tree, sources: ReadonlyMap<string, string>): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map(key => {
+      const name = [...issue.path, key].join('.')
+      const siblings = settings()
+        .filter(setting => setting.path.slice(0, -1).join('.') === issue.path.join('.'))
+        .map(setting => setting.name)
+      return `${name}${place(sources, name)} is not a setting; there are ${siblings.join(', ')}.`
+    })
+  }
+  const name = issue.path.join('.')
+  const value = JSON.stringify(valueAt(input, issue.path)) ?? 'unset'
+  const allowed =
+    settings().find(setting => setting.name === name)?.allowed ?? `an object with settings of ${name}`
+  return [`${name}${place(sources, name)} is ${value}; it must be ${allowed}.`]
+}
+
+function contradictions(config: Config, sources: ReadonlyMap<string, string>): string[] {
+  if (config.pollMinMs <= config.pollMaxMs) return []
+  return [
+    `pollMinMs${place(sources, 'pollMinMs')} is ${config.pollMinMs}, which is more than pollMaxMs${place(sources, 'pollMaxMs')}, ${config.pollMaxMs}.`,
+  ]
+}

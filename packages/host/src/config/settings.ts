@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { configSchema } from './schema.ts'
+
+export interface Setting {
+  /** as in the file: `limits.fileBytes` */
+  name: string
+  path: readonly string[]
+  /** the variable that overrides the file: `HATCHWAY_LIMITS_FILE_BYTES` */
+  env: string
+  description: string
+  /** continues "it must be" */
+  allowed: string
+  wholeNumber: boolean
+  /** for people to read: the value, or where it comes from */
+  default: string
+}
+
+const node = z.looseObject({
+  type: z.string().optional(),
+  properties: z.record(z.string(), z.unknown()).optional(),
+  description: z.string().optional(),
+  allowed: z.string().optional(),
+  otherwise: z.string().optional(),
+  enum: z.array(z.string()).optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  default: z.unknown().optional(),
+})
+
+const envOf = (path: readonly string[]) =>
+  `HATCHWAY_${path.map(part => part.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()).join('_')}`
+
+const range = (minimum: number, maximum: number) =>
+  maximum === Number.MAX_SAFE_INTEGER
+    ? `a whole number, ${minimum} or more`
+    : `a whole number from ${minimum} to ${maximum}`
+
+function leaves(schema: unknown, path: readonly string[]): Setting[] {
+  const found = node.parse(schema)
+  if (found.properties) {
+    return Object.entries(found.properties).flatMap(([key, value]) => leaves(value, [...path, key]))
+  }
+  return [
+    {
+      name: path.join('.'),
+      path,
+      env: envOf(path),
+      description: found.description ?? '',
+      allowed:
+        found.allowed ??
+        (found.enum
+          ? `one of ${found.enum.join(', ')}`
+          : range(found.minimum ?? 0, found.maximum ?? Number.MAX_SAFE_INTEGER)),
+      wholeNumber: found.type === 'integer',
+      default: found.otherwise ?? String(found.default),
+    },
+  ]
+}
+
+let known: readonly Setting[] | undefined
+
+/** Every value of the schema, in its order. */
+export function settings(): readonly Setting[] {
+  known ??= leaves(z.toJSONSchema(configSchema, { io: 'input' }), [])
+  return known
+}

@@ -1,0 +1,107 @@
+import type { ClaimedFile, Quarantine, Spool } from '@hatchway/spool'
+import type { Logger } from 'pino'
+import type { Fault } from '../fault.ts'
+import type { Effect } from '../operations/types.ts'
+import type { CommandRow } from '../store/types.ts'
+import type { Outbox } from './outbox.ts'
+import type { Replies } from './replies.ts'
+import type { Snapshots } from './snapshots.ts'
+
+/**
+ * What follows a durable decision. All of it can be done again: a crash anywhere in here leaves the claimed file in
+ * the spool, and the next start comes back with the same row.
+ */
+export interface Effects {
+  settle(file: ClaimedFile, row: CommandRow, effects: readonly Effect[], repeated: boolean): void
+  finishBatch(): void
+  apply(effects: readonly Effect[]): void
+}
+
+export interface EffectsOptions {
+  spool(): Spool | undefined
+  replies: Replies
+  snapshots: Snapshots
+  outbox: Outbox | undefined
+  quarantine: Quarantine
+  groupAdded(folder: string): void
+  groupRemoved(folder: string): void
+  log: Logger
+  fault: Fault
+}
+
+export function createEffects(options: EffectsOptions): Effects {
+  const { replies, snapshots, outbox, quarantine, log, fault } = options
+  let done: ClaimedFile[] = []
+
+  const apply = (effects: readonly Effect[]): boolean => {
+    let visible = false
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case 'message_queued':
+          outbox?.kick()
+          break
+        case 'tasks_changed':
+          snapshots.tasksChanged(effect.folder)
+          visible = true
+          break
+        case 'groups_changed':
+          snapshots.groupsChanged()
+          visible = true
+          break
+        case 'group_added':
+          options.groupAdded(effect.folder)
+          snapshots.tasksChanged(effect.folder)
+          visible = true
+          break
+        case 'group_removed':
+          options.groupRemoved(effect.folder)
+          break
+      }
+    }
+    return visible
+  }
+
+  const finishFile = (file: ClaimedFile, row: CommandRow, repeated: boolean, batched: boolean) => {
+    fault('answered')
+    if (!row.outcome.ok && !repeated) {
+      const { code, message } = row.outcome.error
+      fault('quarantining')
+      try {
+        quarantine.put(file, { code, error: message, type: row.type, at: new Date(row.receivedAt) })
+      } catch (error) {
+        log.warn({ error, group: file.inbox, file: file.name }, 'a refused file could not be put into errors/; it stays in the spool')
+        return
+      }
+      fault('quarantined')
+      return
+    }
+    if (batched) done.push(file)
+    else options.spool()?.discard([file])
+  }
+
+  return {
+    settle(file, row, effects, repeated) {
+      const visible = effects.length > 0 && apply(effects)
+      const { reply } = row
+      if (!reply) return finishFile(file, row, repeated, true)
+      if (visible) {
+        // An agent that has its answer finds it in the snapshot, too.
+        snapshots.whenWritten(() => replies.send(row.group, reply, row.outcome, () => finishFile(file, row, repeated, false)))
+        return
+      }
+      fault('answering')
+      replies.send(row.group, reply, row.outcome, () => finishFile(file, row, repeated, true))
+    },
+    finishBatch() {
+      snapshots.settle(options.spool()?.busy() ?? false)
+      if (done.length === 0) return
+      const finished = done
+      done = []
+      options.spool()?.discard(finished)
+    },
+    apply(effects) {
+      apply(effects)
+      snapshots.flush()
+    },
+  }
+}

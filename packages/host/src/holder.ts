@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+/**
+ * Who has the data directory, for people and for finding the socket. It says nothing about whether the directory is
+ * held at all: a killed daemon leaves it behind. Only the lock decides that.
+ */
+const holderSchema = z.object({
+  pid: z.int(),
+  what: z.enum(['daemon', 'command']),
+  since: z.iso.datetime(),
+  hostname: z.string(),
+  socket: z.string().optional(),
+})
+export type Holder = z.infer<typeof holderSchema>
+
+export const stateDirectory = (dataDirectory: string) => join(dataDirectory, 'state')
+
+export const holderFile = 'daemon.json'
+
+export function readHolder(dataDirectory: string): Holder | undefined {
+  let text: string
+  try {
+    text = readFileSync(join(stateDirectory(dataDirectory), holderFile), 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    return holderSchema.safeParse(JSON.parse(text)).data
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}

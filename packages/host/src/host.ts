@@ -1,0 +1,224 @@
+import { createClaims, createQuarantine, createSpool, type Report, type Spool } from '@hatchway/spool'
+import type { Logger } from 'pino'
+import { createLogChannel } from './channels/log.ts'
+import type { Config } from './config.ts'
+import { createEffects } from './effects/effects.ts'
+import { createOutbox } from './effects/outbox.ts'
+import { createReplies } from './effects/replies.ts'
+import { createSnapshots } from './effects/snapshots.ts'
+import { faultFromEnvironment } from './fault.ts'
+import { createIntake } from './intake/intake.ts'
+import { createReboot } from './intake/reboot.ts'
+import { type Strays, watchStrays } from './intake/strays.ts'
+import { containerOwner, createGroupDirectories, createLayout, dropsOf, layoutOf } from './layout.ts'
+import { acquire } from './lock.ts'
+import { createLogger } from './logger.ts'
+import { createOperator } from './operator.ts'
+import { createRateLimit } from './policy/rate.ts'
+import { createPositions } from './store/positions.ts'
+import { openStore } from './store/sqlite.ts'
+import type { CommandEvent, Host } from './types.ts'
+import { version } from './version.ts'
+
+export interface OpenOptions {
+  /** false: only for a moment, to look or to change something; no file is taken */
+  watch: boolean
+  log?: Logger
+}
+
+const pruneEveryMs = 60_000
+const lockWaitMs = 3000
+
+/** Puts the parts together on a data directory, which is ours alone from here to `stop`. */
+export async function openHost(config: Config, options: OpenOptions): Promise<Host> {
+  const log = options.log ?? createLogger(config)
+  const layout = layoutOf(config.data)
+  createLayout(layout)
+  const lock = await acquire(config.data, { waitMs: lockWaitMs, purpose: options.watch ? 'daemon' : 'command' })
+  const fault = faultFromEnvironment(process.env['HATCHWAY_FAULT'])
+  const now = () => new Date()
+  const owner = containerOwner(config)
+  const store = openStore({ path: layout.database, durability: config.durability })
+  const quarantine = createQuarantine({
+    directory: layout.errors,
+    staging: layout.staging,
+    limitBytes: config.limits.errorBytes,
+  })
+  const snapshots = createSnapshots({ layout, store, log, now })
+  const replies = createReplies({ layout, owner, log })
+  const listeners = new Set<(event: CommandEvent) => void>()
+  const startedAt = now().toISOString()
+  let spool: Spool | undefined
+
+  const groupAdded = (folder: string) => {
+    const group = store.group(folder)
+    if (!group) return
+    createGroupDirectories(layout, group, owner)
+    // It may have been watched as a stray, with other directories.
+    spool?.remove(folder)
+    spool?.add({ id: folder, path: `${layout.ipc}/${folder}`, drops: dropsOf(group) })
+  }
+  const outbox = options.watch
+    ? createOutbox({
+        store,
+        channels: [createLogChannel(log)],
+        log,
+        intakeIsBusy: () => spool?.busy() ?? false,
+        now: () => Date.now(),
+      })
+    : undefined
+  const effects = createEffects({
+    spool: () => spool,
+    replies,
+    snapshots,
+    outbox,
+    quarantine,
+    groupAdded,
+    groupRemoved: () => {},
+    log,
+    fault,
+  })
+  const positions = createPositions(store)
+  const operator = createOperator({
+    config,
+    store,
+    quarantine,
+    effects,
+    positions,
+    now,
+    adopt: (path, inbox, drop, name) => (spool ? spool.adopt(path, inbox, drop, name) : adoptLater(path, inbox, drop, name)),
+  })
+  /** Without a daemon the file waits among the claimed ones, which the next daemon finishes first. */
+  const adoptLater = (path: string, inbox: string, drop: string, name: string) => {
+    const claims = createClaims({ directory: layout.spool, fileLimit: config.limits.fileBytes, firstSeq: store.lastSeq() + 1 })
+    claims.recover()
+    const file = claims.adopt(path, inbox, drop, name)
+    return typeof file === 'string' ? file : undefined
+  }
+
+  const host: Host = {
+    config,
+    store,
+    quarantine,
+    status: () => ({
+      version,
+      pid: process.pid,
+      data: config.data,
+      startedAt,
+      durability: config.durability,
+      groups: store.groups().length,
+      handled: 0,
+      refused: 0,
+      busy: spool?.busy() ?? false,
+    }),
+    ...operator,
+    mode: folder => spool?.mode(folder),
+    start: async () => {},
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async stop() {
+      await spool?.stop()
+      replies.stop()
+      await outbox?.stop()
+      snapshots.stop()
+      quarantine.flush()
+      store.close()
+      lock.release()
+    },
+  }
+  if (!options.watch) return host
+
+  const rate = createRateLimit({ perMinute: config.limits.commandsPerMinute })
+  const reboot = createReboot(store)
+  const intake = createIntake({
+    config,
+    store,
+    positions,
+    spool: () => running,
+    effects,
+    rate,
+    log,
+    fault,
+    handledBefore: reboot.handledBefore,
+    publish: event => {
+      for (const listener of listeners) listener(event)
+    },
+    hasListeners: () => listeners.size > 0,
+    now: Date.now,
+  })
+  const running = createSpool({
+    claimed: layout.spool,
+    firstSeq: store.lastSeq() + 1,
+    fileLimit: config.limits.fileBytes,
+    waitingLimit: config.limits.filesWaiting,
+    events: config.events,
+    sweepMs: config.sweepMs,
+    pollMinMs: config.pollMinMs,
+    pollMaxMs: config.pollMaxMs,
+    graceMs: config.graceMs,
+    consume: intake.consume,
+    allowance: inbox => {
+      const time = performance.now()
+      const files = rate.allowance(inbox, time)
+      return { files, retryMs: files > 0 ? 0 : rate.readyAt(inbox, time) - time }
+    },
+    report: report => onReport(report),
+    fault,
+  })
+  spool = running
+
+  const onReport = (report: Report) => {
+    const { message, ...about } = report
+    const serious = report.kind !== 'mode' && report.kind !== 'appeared' && report.kind !== 'claimable'
+    log[serious ? 'warn' : 'info'](about, message)
+    if (report.kind === 'shed' && report.inbox !== undefined && report.count) {
+      quarantine.count(
+        report.inbox,
+        'too_many_waiting',
+        `More than ${config.limits.filesWaiting} files were waiting; this many of the newest were refused unread.`,
+        report.count,
+        now(),
+      )
+    }
+    if (report.kind === 'missing' && report.inbox !== undefined) {
+      const group = store.group(report.inbox)
+      if (group) createGroupDirectories(layout, group, owner)
+    }
+  }
+
+  let strays: Strays | undefined
+  let chores: NodeJS.Timeout | undefined
+
+  return {
+    ...host,
+    status: () => ({ ...host.status(), ...intake.counts() }),
+    async start() {
+      for (const group of store.groups()) {
+        running.add({ id: group.folder, path: `${layout.ipc}/${group.folder}`, drops: dropsOf(group) })
+      }
+      strays = watchStrays({
+        ipc: layout.ipc,
+        isRegistered: folder => store.group(folder) !== undefined,
+        add: inbox => {
+          running.remove(inbox.id)
+          running.add(inbox)
+        },
+      })
+      await running.start()
+      reboot.over()
+      snapshots.everything()
+      outbox?.kick()
+      chores = setInterval(() => {
+        store.prune(config.keep)
+        quarantine.flush()
+      }, pruneEveryMs)
+    },
+    async stop() {
+      clearInterval(chores)
+      strays?.stop()
+      await host.stop()
+    },
+  }
+}

@@ -1,0 +1,6 @@
+export { type Client, connect } from './api/client.ts'
+export { type Config, type ConfigInput, defineConfig, loadConfig } from './config.ts'
+export { DataDirectoryHeld } from './lock.ts'
+export { startDaemon } from './main.ts'
+export { registerGroups } from './register.ts'
+export type { CommandEvent, HostStatus, NewGroup } from './types.ts'

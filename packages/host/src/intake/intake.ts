@@ -1,0 +1,244 @@
+import { channel } from 'node:diagnostics_channel'
+import { isRefusal, type Outcome, type Refusal, refusal, type Translation } from '@hatchway/protocol'
+import type { ClaimedFile, Spool } from '@hatchway/spool'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Effects } from '../effects/effects.ts'
+import type { Fault } from '../fault.ts'
+import { perform } from '../operations/index.ts'
+import type { Effect } from '../operations/types.ts'
+import type { RateLimit } from '../policy/rate.ts'
+import { checkSender } from '../policy/sender.ts'
+import { StoreFailure } from '../store/failure.ts'
+import type { Positions } from '../store/positions.ts'
+import type { CommandRow, Needs, Store, Transaction } from '../store/types.ts'
+import type { CommandEvent } from '../types.ts'
+import { decode } from './decode.ts'
+
+/**
+ * From a claimed file to a durable decision. A file is here in one of these states, and every one of them can be
+ * found again after a crash:
+ *
+ *   claimed    in the spool, no journal row          → is decided now
+ *   decided    journal row and effects are committed → its answer is due, its file is removed or put in errors/
+ *   finished   answered, and the file is gone
+ *
+ * A file that was handed over before is first looked up in the journal by its claim's number; if its row is there it
+ * is past deciding, and only what follows is done again (promise 3). A whole batch is one transaction.
+ */
+export interface Intake {
+  consume(files: readonly ClaimedFile[]): void | Promise<void>
+  counts(): { handled: number; refused: number }
+}
+
+interface Decision {
+  file: ClaimedFile
+  row: CommandRow
+  repeated: boolean
+  effects: Effect[]
+}
+
+export interface IntakeOptions {
+  config: Config
+  store: Store
+  positions: Positions
+  spool(): Spool
+  effects: Effects
+  rate: RateLimit
+  log: Logger
+  fault: Fault
+  /** rows of files that may lie in their directories again, after the machine itself went down */
+  handledBefore(file: ClaimedFile): CommandRow | undefined
+  publish(event: CommandEvent): void
+  hasListeners(): boolean
+  now(): number
+}
+
+const committedChannel = channel('hatchway:committed')
+const noEffects: Effect[] = []
+
+export function createIntake(options: IntakeOptions): Intake {
+  const { config, store, positions, spool, effects, rate, log, fault, now } = options
+  const { limits, timezone } = config
+  let handled = 0
+  let refused = 0
+
+  const decide = (file: ClaimedFile, decoded: Translation | Refusal, transaction: Transaction, begun: number): Decision => {
+    const before = file.recovered ? transaction.handled(file.seq) : options.handledBefore(file)
+    if (before) return { file, row: before, repeated: false, effects: noEffects }
+
+    const translation = isTranslation(decoded) ? decoded : undefined
+    const reply = translation?.reply ?? null
+    const first = reply && transaction.answered(file.inbox, reply.id)
+    const collected: Effect[] = []
+    const outcome = first
+      ? first.outcome
+      : isTranslation(decoded)
+        ? execute(file, decoded, transaction, collected)
+        : refuse(decoded)
+    const row: CommandRow = {
+      seq: file.seq,
+      group: file.inbox,
+      directory: file.drop,
+      file: file.name,
+      inode: file.inode,
+      mtimeUs: file.mtimeUs,
+      dialect: translation?.dialect ?? null,
+      type: translation?.type ?? null,
+      // A repeated request is journalled without its id: the first answer stays the one that counts.
+      requestId: first ? null : (reply?.id ?? null),
+      reply,
+      outcome,
+      receivedAt: now(),
+      tookUs: Math.round((performance.now() - begun) * 1000),
+    }
+    transaction.insertCommand(row)
+    return { file, row, repeated: first !== null && first !== undefined, effects: collected }
+  }
+
+  const execute = (file: ClaimedFile, translation: Translation, transaction: Transaction, collected: Effect[]): Outcome => {
+    const group = transaction.group(file.inbox)
+    if (!group) {
+      return refuse(refusal('unregistered_group', `No group is registered for the folder ${file.inbox}.`))
+    }
+    if (translation.claimedSender !== undefined) {
+      const mismatch = checkSender(translation.claimedSender, group.folder)
+      if (mismatch) return refuse(mismatch)
+    }
+    const { command } = translation
+    if (isRefusal(command)) return refuse(command)
+    return perform(command, {
+      transaction,
+      actor: { kind: 'group', group },
+      seq: positions.next(),
+      now: new Date(now()),
+      timezone,
+      effect: effect => collected.push(effect),
+    })
+  }
+
+  const decideAll = (files: readonly ClaimedFile[], decoded: readonly (Translation | Refusal)[], begun: number) =>
+    store.transaction(needsOf(files, decoded), transaction => {
+      const decisions: Decision[] = []
+      for (let i = 0; i < files.length; i++) {
+        const file = files[i]
+        const meaning = decoded[i]
+        if (file && meaning) decisions.push(decide(file, meaning, transaction, begun))
+      }
+      fault('deciding')
+      return decisions
+    })
+
+  /** One command that the host stumbles over must not take the others of its batch with it. */
+  const decideOneByOne = async (files: readonly ClaimedFile[], decoded: readonly (Translation | Refusal)[], begun: number) => {
+    const decisions: Decision[] = []
+    for (const [i, file] of files.entries()) {
+      file.recovered = true
+      const meaning = decoded[i]
+      if (!meaning) continue
+      try {
+        decisions.push(...(await decideAll([file], [meaning], begun)))
+      } catch (error) {
+        if (error instanceof StoreFailure) throw error
+        log.error({ error, group: file.inbox, file: file.name }, 'a command could not be handled')
+        const stumbled = refusal('internal', 'The host failed while handling this command; the file is kept for an operator.')
+        const refusedInstead = isTranslation(meaning) ? { ...meaning, command: stumbled } : stumbled
+        decisions.push(...(await decideAll([file], [refusedInstead], begun)))
+      }
+    }
+    return decisions
+  }
+
+  const finish = (decisions: readonly Decision[], begun: number) => {
+    fault('committed')
+    const tookUs = Math.round((performance.now() - begun) * 1000)
+    if (committedChannel.hasSubscribers) {
+      committedChannel.publish({ files: decisions.map(({ file }) => file.name), at: process.hrtime.bigint() })
+    }
+    const listened = options.hasListeners()
+    for (const { file, row, repeated, effects: collected } of decisions) {
+      handled++
+      if (!row.outcome.ok) refused++
+      effects.settle(file, row, collected, repeated)
+      if (listened) options.publish(eventOf(file, row, repeated, tookUs))
+    }
+    effects.finishBatch()
+  }
+
+  const charge = (files: readonly ClaimedFile[], time: number) => {
+    let from = 0
+    for (let i = 1; i <= files.length; i++) {
+      const inbox = files[from]?.inbox
+      if (inbox === undefined || files[i]?.inbox === inbox) continue
+      rate.take(inbox, i - from, time)
+      from = i
+    }
+  }
+
+  return {
+    consume(files) {
+      const begun = performance.now()
+      const taken: ClaimedFile[] = []
+      const decoded: (Translation | Refusal)[] = []
+      for (const file of files) {
+        const result = decode(file, limits)
+        if (result.kind === 'half_written') {
+          spool().wait(file)
+          continue
+        }
+        taken.push(file)
+        decoded.push(result.kind === 'refused' ? result.refusal : result.translation)
+      }
+      if (taken.length === 0) return
+      charge(taken, begun)
+      fault('decoded')
+      const recover = (error: unknown) => {
+        if (error instanceof StoreFailure) throw error
+        return decideOneByOne(taken, decoded, begun).then(decisions => finish(decisions, begun))
+      }
+      let result: Decision[] | Promise<Decision[]>
+      try {
+        result = decideAll(taken, decoded, begun)
+      } catch (error) {
+        return recover(error)
+      }
+      if (result instanceof Promise) return result.then(decisions => finish(decisions, begun), recover)
+      finish(result, begun)
+    },
+    counts: () => ({ handled, refused }),
+  }
+}
+
+const refuse = (error: Refusal): Outcome => ({ ok: false, error })
+
+const isTranslation = (meaning: Translation | Refusal): meaning is Translation => 'dialect' in meaning
+
+function needsOf(files: readonly ClaimedFile[], decoded: readonly (Translation | Refusal)[]): Needs {
+  const requests: { group: string; id: string }[] = []
+  const taskIds: string[] = []
+  for (let i = 0; i < files.length; i++) {
+    const file = files[i]
+    const meaning = decoded[i]
+    if (!file || !meaning || !isTranslation(meaning)) continue
+    if (meaning.reply) requests.push({ group: file.inbox, id: meaning.reply.id })
+    const { command } = meaning
+    if (!isRefusal(command) && 'task_id' in command.payload && command.payload.task_id !== undefined) {
+      taskIds.push(command.payload.task_id)
+    }
+  }
+  return { requests, taskIds }
+}
+
+const eventOf = (file: ClaimedFile, row: CommandRow, repeated: boolean, tookUs: number): CommandEvent => ({
+  seq: row.seq,
+  group: row.group,
+  file: row.file,
+  dialect: row.dialect,
+  type: row.type,
+  requestId: row.reply?.id ?? null,
+  outcome: row.outcome,
+  receivedAt: row.receivedAt,
+  tookUs,
+  waitedMs: Math.max(0, Math.round(row.receivedAt - file.mtimeUs / 1000)),
+  repeated,
+})

@@ -1,0 +1,59 @@
+import { type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs'
+import { join } from 'node:path'
+import { folderSchema } from '@hatchway/protocol'
+import type { Inbox } from '@hatchway/spool'
+import { possibleDrops } from '../layout.ts'
+
+/**
+ * Directories below `ipc/` that belong to no registered group. What lies in them is refused in the open (promise 8)
+ * instead of being overlooked: they are taken from like any other, and the intake finds no group for them.
+ */
+export interface Strays {
+  stop(): void
+}
+
+const everyMs = 30_000
+
+export function watchStrays(options: {
+  ipc: string
+  isRegistered(folder: string): boolean
+  add(inbox: Inbox): void
+}): Strays {
+  const { ipc, isRegistered, add } = options
+  const known = new Map<string, string>()
+
+  const look = () => {
+    for (const folder of readdirSync(ipc)) {
+      if (isRegistered(folder) || !folderSchema.safeParse(folder).success) continue
+      const path = join(ipc, folder)
+      const drops = possibleDrops.filter(drop => lstatSync(join(path, drop), { throwIfNoEntry: false })?.isDirectory())
+      if (drops.length === 0 || known.get(folder) === drops.join()) continue
+      known.set(folder, drops.join())
+      add({ id: folder, path, drops })
+    }
+  }
+
+  look()
+  let watcher: FSWatcher | undefined
+  let soon: NodeJS.Timeout | undefined
+  try {
+    // A new directory gets its subdirectories a moment after it appears.
+    watcher = watch(ipc, { persistent: false }, () => {
+      soon ??= setTimeout(() => {
+        soon = undefined
+        look()
+      }, 200)
+    })
+    watcher.on('error', () => watcher?.close())
+  } catch {
+    watcher = undefined
+  }
+  const timer = setInterval(look, everyMs)
+  return {
+    stop() {
+      watcher?.close()
+      clearTimeout(soon)
+      clearInterval(timer)
+    },
+  }
+}

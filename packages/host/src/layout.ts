@@ -1,0 +1,72 @@
+import { chownSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { dialects, type Group, inboundDirectories } from '@hatchway/protocol'
+import type { Owner } from '@hatchway/spool'
+import type { Config } from './config.ts'
+
+/** Where everything lies below the data directory. Only `ipc/{folder}` and `groups/{folder}` are ever mounted. */
+export interface Layout {
+  ipc: string
+  errors: string
+  /** claimed files; with `staging`, on the file system of `ipc` and outside every mount */
+  spool: string
+  staging: string
+  state: string
+  database: string
+  groups: string
+}
+
+export function layoutOf(data: string): Layout {
+  const state = join(data, 'state')
+  return {
+    ipc: join(data, 'ipc'),
+    errors: join(data, 'ipc', 'errors'),
+    spool: join(data, 'spool'),
+    staging: join(data, 'spool', 'staging'),
+    state,
+    database: join(state, 'hatchway.db'),
+    groups: join(data, 'groups'),
+  }
+}
+
+export function createLayout(layout: Layout): void {
+  for (const path of [layout.state, layout.spool, layout.staging]) mkdirSync(path, { recursive: true, mode: 0o700 })
+  for (const path of [layout.ipc, layout.groups]) mkdirSync(path, { recursive: true, mode: 0o755 })
+  mkdirSync(layout.errors, { recursive: true, mode: 0o750 })
+}
+
+/** Directories the host takes files from; a dialect may add to them. */
+const alwaysTaken = ['messages', 'tasks', 'groups']
+const takenIfPresent = inboundDirectories.filter(name => !alwaysTaken.includes(name))
+
+export const dropsOf = (group: Pick<Group, 'dialect'>): string[] => [
+  ...alwaysTaken,
+  ...takenIfPresent.filter(name => dialects[group.dialect].directories.includes(name)),
+]
+export const possibleDrops: readonly string[] = inboundDirectories
+
+/**
+ * Whom the container's processes run as. A host that is root gives what it writes to them, so that they can read and
+ * remove it (lesson 23, the most reported fault of all); any other host runs them under its own uid.
+ */
+export function containerOwner(config: Config): Owner | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  return { uid: config.container.uid ?? 1000, gid: config.container.gid ?? config.container.uid ?? 1000 }
+}
+
+/**
+ * The directories of a group, with the right owner and mode. The parent stays the host's: a container that has it
+ * mounted cannot put anything in the place of a subdirectory or a snapshot (lesson 4).
+ */
+export function createGroupDirectories(layout: Layout, group: Group, owner: Owner | undefined): void {
+  const parent = join(layout.ipc, group.folder)
+  mkdirSync(parent, { recursive: true, mode: 0o755 })
+  const names = new Set([...dropsOf(group), ...dialects[group.dialect].directories])
+  for (const name of names) ownedDirectory(join(parent, name), owner)
+  ownedDirectory(join(layout.groups, group.folder), owner)
+}
+
+export function ownedDirectory(path: string, owner: Owner | undefined): void {
+  const made = mkdirSync(path, { recursive: true, mode: 0o700 })
+  if (made !== undefined && owner) chownSync(path, owner.uid, owner.gid)
+}

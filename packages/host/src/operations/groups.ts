@@ -1,0 +1,111 @@
+import {
+  type DialectName,
+  dialectNameSchema,
+  type Group,
+  type Outcome,
+  type Payload,
+  payloads,
+} from '@hatchway/protocol'
+import type { NewGroup } from '../types.ts'
+import { done, refused } from './outcome.ts'
+import { cancelled } from './tasks.ts'
+import type { Operation, OperationContext } from './types.ts'
+
+const register = (
+  payload: Payload<'register_group'>,
+  { main, dialect }: { main: boolean; dialect: DialectName },
+  context: OperationContext,
+): Outcome => {
+  const { jid, name, folder, trigger, requires_trigger, channel } = payload
+  if (payload.mounts_requested) {
+    return refused(
+      'forbidden',
+      'Mounts are given by the configuration of the host only. Register without them.',
+    )
+  }
+  if (context.transaction.groupByJid(jid)) {
+    return refused('conflict', 'A group is registered for this chat already.')
+  }
+  if (context.transaction.isFolderTaken(folder)) {
+    return refused('conflict', 'A group has this folder already. Choose another.')
+  }
+  context.transaction.insertGroup({
+    folder,
+    jid,
+    name,
+    main,
+    dialect,
+    trigger: trigger ?? null,
+    requires_trigger: requires_trigger ?? !main,
+    channel: channel ?? null,
+    added_at: context.now.toISOString(),
+    last_activity: null,
+  })
+  context.effect({ kind: 'group_added', folder })
+  context.effect({ kind: 'groups_changed' })
+  return done({ folder, jid })
+}
+
+export const registerGroup: Operation<'register_group'> = {
+  type: 'register_group',
+  target: () => 'host',
+  // No file makes a main group: that is the operator's to give.
+  execute: (payload, context) =>
+    register(
+      payload,
+      { main: false, dialect: context.actor.kind === 'group' ? context.actor.group.dialect : 'hatchway' },
+      context,
+    ),
+}
+
+/** The operator's way to register a group: through the same checks, and free to choose what no agent may. */
+export const addGroup = (
+  context: OperationContext,
+  { main, dialect, trigger, channel, ...group }: NewGroup,
+): Outcome => {
+  const payload = payloads.register_group.safeParse({
+    ...group,
+    trigger: trigger ?? undefined,
+    channel: channel ?? undefined,
+  })
+  const dialectName = dialectNameSchema.safeParse(dialect)
+  const issue = payload.error?.issues[0] ?? dialectName.error?.issues[0]
+  if (!payload.success || !dialectName.success) {
+    return refused(
+      'invalid_field',
+      `${issue?.path.join('.') || 'dialect'}: ${issue?.message ?? 'is not valid'}`,
+    )
+  }
+  return register(payload.data, { main, dialect: dialectName.data }, context)
+}
+
+const mayRemove = (group: Group, { actor }: OperationContext): boolean =>
+  actor.kind === 'operator' || !group.main
+
+export const unregisterGroup: Operation<'unregister_group'> = {
+  type: 'unregister_group',
+  target: () => 'host',
+  execute({ jid }, context) {
+    const { transaction, effect } = context
+    const group = transaction.groupByJid(jid)
+    if (!group) return refused('not_found', 'No group is registered for this chat.')
+    if (!mayRemove(group, context))
+      return refused('forbidden', 'Only an operator may unregister a main group.')
+    const tasks = transaction.openTasks(group.folder)
+    for (const task of tasks) transaction.updateTask(cancelled(task))
+    transaction.deleteGroup(group.folder)
+    effect({ kind: 'group_removed', folder: group.folder })
+    effect({ kind: 'tasks_changed', folder: group.folder })
+    effect({ kind: 'groups_changed' })
+    return done({ folder: group.folder, jid, tasks_cancelled: tasks.length })
+  },
+}
+
+export const refreshGroups: Operation<'refresh_groups'> = {
+  type: 'refresh_groups',
+  target: () => 'host',
+  execute(_, { transaction, effect }) {
+    effect({ kind: 'groups_changed' })
+    return done({ groups: transaction.groups().length })
+  },
+}

@@ -1,0 +1,51 @@
+import type { Outcome } from '@hatchway/protocol'
+import type { NewMessage } from '../store/types.ts'
+import { done, refused } from './outcome.ts'
+import type { Operation, OperationContext, Target } from './types.ts'
+
+/** The chat that is meant: the one named, or the own one. An operator has none of their own. */
+const chat = (jid: string | undefined, { actor }: OperationContext): string | undefined =>
+  jid ?? (actor.kind === 'group' ? actor.group.jid : undefined)
+
+const chatTarget = (payload: { jid?: string | undefined }, context: OperationContext): Target | Outcome => {
+  const jid = chat(payload.jid, context)
+  return jid === undefined
+    ? refused('invalid_field', 'jid: is required, as an operator has no chat')
+    : { jid }
+}
+
+type Content = Pick<NewMessage, 'kind' | 'text' | 'sender' | 'speech' | 'messageId'>
+
+/** The outbox row is the promise to deliver (promise 4); a channel makes it true later. */
+const queue = (named: string | undefined, content: Content, context: OperationContext): Outcome => {
+  const { transaction, actor, seq, now } = context
+  const jid = chat(named, context)
+  if (jid === undefined) return refused('invalid_field', 'jid: is required, as an operator has no chat')
+  const group = actor.kind === 'group' ? actor.group : transaction.groupByJid(jid)
+  if (!group) return refused('not_found', 'No group is registered for this chat.')
+  transaction.insertMessage({ id: seq, group: group.folder, jid, createdAt: now.getTime(), ...content })
+  context.effect({ kind: 'message_queued' })
+  return done({ message_id: String(seq), status: 'queued' })
+}
+
+export const sendMessage: Operation<'send_message'> = {
+  type: 'send_message',
+  target: chatTarget,
+  execute: ({ jid, text, sender, speech }, context) =>
+    queue(
+      jid,
+      { kind: 'text', text, sender: sender ?? null, speech: speech ?? null, messageId: null },
+      context,
+    ),
+}
+
+export const react: Operation<'react'> = {
+  type: 'react',
+  target: chatTarget,
+  execute: ({ jid, emoji, message_id }, context) =>
+    queue(
+      jid,
+      { kind: 'reaction', text: emoji, sender: null, speech: null, messageId: message_id ?? null },
+      context,
+    ),
+}

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type Command,
+  type CommandType,
+  commandSchema,
+  type Group,
+  type Outcome,
+  type Task,
+} from '@hatchway/protocol'
+import { openStore } from '../store/sqlite.ts'
+import type { NewGroup } from '../types.ts'
+import { addGroup, perform } from './index.ts'
+import type { Actor, Effect, OperationContext } from './types.ts'
+
+export interface Answer {
+  outcome: Outcome
+  effects: readonly Effect[]
+}
+
+/** Operations on a real store, with a clock that stands still until it is set. */
+export const openDesk = () => {
+  const directory = mkdtempSync(join(tmpdir(), 'hatchway-operations-'))
+  const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
+  let now = new Date('2026-01-15T12:00:00.000Z')
+  let seq = 0
+
+  const inTransaction = async (
+    actorOf: (folder: OperationContext['transaction']) => Actor,
+    work: (context: OperationContext) => Outcome,
+  ): Promise<Answer> => {
+    const effects: Effect[] = []
+    seq += 1
+    const outcome = await store.transaction({ requests: [], taskIds: [] }, transaction =>
+      work({
+        transaction,
+        actor: actorOf(transaction),
+        seq,
+        now,
+        timezone: 'Europe/Berlin',
+        effect: effect => void effects.push(effect),
+      }),
+    )
+    return { outcome, effects }
+  }
+
+  const operator: Actor = { kind: 'operator' }
+
+  return {
+    store,
+    setClock: (instant: string) => {
+      now = new Date(instant)
+    },
+    add: (group: NewGroup) =>
+      inTransaction(
+        () => operator,
+        context => addGroup(context, group),
+      ),
+    /** Does what a group, known by its folder, or the operator asks. The payload passes the schema first. */
+    ask: (who: string, type: CommandType, payload: object): Promise<Answer> => {
+      const command: Command = commandSchema.parse({ type, payload })
+      return inTransaction(
+        transaction => {
+          if (who === 'operator') return operator
+          const group = transaction.group(who)
+          if (!group) throw new Error(`no group ${who}`)
+          return { kind: 'group', group }
+        },
+        context => perform(command, context),
+      )
+    },
+    group: (folder: string): Group | undefined => store.groups().find(group => group.folder === folder),
+    task: (id: string): Task | undefined => store.tasks({}).find(task => task.id === id),
+    [Symbol.dispose]() {
+      store.close()
+      rmSync(directory, { recursive: true })
+    },
+  }
+}
+
+export const codeOf = ({ outcome }: Answer): string => (outcome.ok ? 'done' : outcome.error.code)

@@ -1,0 +1,68 @@
+import type { Command, Outcome } from '@hatchway/protocol'
+import { refusal } from '@hatchway/protocol'
+import type { Quarantine } from '@hatchway/spool'
+import type { Config } from './config.ts'
+import type { Effects } from './effects/effects.ts'
+import { addGroup, perform } from './operations/index.ts'
+import type { Effect, OperationContext } from './operations/types.ts'
+import type { Positions } from './store/positions.ts'
+import type { Store } from './store/types.ts'
+import type { Host } from './types.ts'
+
+/** What people on the host can do: the same operations as agents, with an operator's rights. */
+export function createOperator(options: {
+  config: Config
+  store: Store
+  quarantine: Quarantine
+  effects: Effects
+  positions: Positions
+  /** has a file of ours handled, now or by the next daemon; an error code if it cannot be moved */
+  adopt(path: string, inbox: string, drop: string, name: string): string | undefined
+  now(): Date
+}): Pick<Host, 'perform' | 'addGroup' | 'removeGroup' | 'replay'> {
+  const { config, store, quarantine, effects, positions, now } = options
+
+  const asOperator = async (needs: { taskIds: string[] }, work: (context: OperationContext) => Outcome): Promise<Outcome> => {
+    const collected: Effect[] = []
+    const outcome = await store.transaction({ requests: [], taskIds: needs.taskIds }, transaction =>
+      work({
+        transaction,
+        actor: { kind: 'operator' },
+        seq: positions.next(),
+        now: now(),
+        timezone: config.timezone,
+        effect: effect => collected.push(effect),
+      }),
+    )
+    effects.apply(collected)
+    return outcome
+  }
+  const refuse = (code: Parameters<typeof refusal>[0], message: string): Outcome => ({ ok: false, error: refusal(code, message) })
+  const taskIdsOf = (command: Command) =>
+    'task_id' in command.payload && command.payload.task_id !== undefined ? [command.payload.task_id] : []
+
+  const performCommand = (command: Command) => asOperator({ taskIds: taskIdsOf(command) }, context => perform(command, context))
+
+  return {
+    perform: performCommand,
+    addGroup: group => asOperator({ taskIds: [] }, context => addGroup(context, group)),
+    async removeGroup(folder) {
+      const group = store.group(folder)
+      if (!group) return refuse('not_found', `No group has the folder ${folder}.`)
+      return performCommand({ type: 'unregister_group', payload: { jid: group.jid } })
+    },
+    async replay(id) {
+      const entry = quarantine.find(id)
+      if (!entry) return refuse('not_found', `No refused file has the id ${id}.`)
+      if (!entry.kept || entry.original_file === null || entry.directory === null) {
+        return refuse('not_found', 'The file itself was not kept, so it cannot be handled again.')
+      }
+      // The operator asks for a new decision, so the first answer no longer counts.
+      store.forgetRequest(Number(entry.id))
+      const failed = options.adopt(quarantine.pathOf(entry), entry.source_group, entry.directory, entry.original_file)
+      if (failed !== undefined) return refuse('internal', `The file could not be moved (${failed}).`)
+      quarantine.forget(entry)
+      return { ok: true, result: { id, status: 'replayed' } }
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import type { Group } from '@hatchway/protocol'
+
+/**
+ * The groups in memory, so that every file's sender is looked up at the moment of use (promise 2) without a query.
+ * Folders compare without case, as some file systems do; keys are never object properties (`__proto__`).
+ */
+export interface Registry {
+  byFolder(folder: string): Group | undefined
+  /** whether a folder of this name, in whatever case, is there */
+  isTaken(folder: string): boolean
+  byJid(jid: string): Group | undefined
+  all(): readonly Group[]
+  add(group: Group): void
+  remove(folder: string): void
+  replace(groups: readonly Group[]): void
+}
+
+export function createRegistry(): Registry {
+  const folders = new Map<string, Group>()
+  const jids = new Map<string, Group>()
+  const lowerCase = new Set<string>()
+  let list: readonly Group[] | undefined
+
+  const add = (group: Group) => {
+    folders.set(group.folder, group)
+    jids.set(group.jid, group)
+    lowerCase.add(group.folder.toLowerCase())
+    list = undefined
+  }
+  return {
+    byFolder: folder => folders.get(folder),
+    isTaken: folder => lowerCase.has(folder.toLowerCase()),
+    byJid: jid => jids.get(jid),
+    all: () => {
+      list ??= [...folders.values()]
+      return list
+    },
+    add,
+    remove(folder) {
+      const group = folders.get(folder)
+      if (!group) return
+      folders.delete(folder)
+      jids.delete(group.jid)
+      lowerCase.delete(folder.toLowerCase())
+      list = undefined
+    },
+    replace(groups) {
+      folders.clear()
+      jids.clear()
+      lowerCase.clear()
+      list = undefined
+      for (const group of groups) add(group)
+    },
+  }
+}

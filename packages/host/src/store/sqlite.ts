@@ -1,0 +1,256 @@
+import { DatabaseSync } from 'node:sqlite'
+import { StoreFailure } from './failure.ts'
+import { migrate } from './migrate.ts'
+import { createRegistry } from './registry.ts'
+import { commandFromRow, groupFromRow, groupValues, messageFromRow, taskFromRow, taskValues } from './rows.ts'
+import type { Store, Transaction } from './types.ts'
+
+export type Durability = 'full' | 'process'
+
+export interface StoreOptions {
+  path: string
+  /** `full` survives power loss (one sync of the disk per commit), `process` survives SIGKILL */
+  durability: Durability
+}
+
+/** Large enough that a busy hour rarely waits for a checkpoint, small enough to be written back in a blink. */
+const checkpointPages = 4000
+
+export function openStore({ path, durability }: StoreOptions): Store {
+  const database = new DatabaseSync(path, { timeout: 5000 })
+  database.exec(`
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'};
+    PRAGMA wal_autocheckpoint = ${checkpointPages};
+    PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -16000;
+  `)
+  migrate(database)
+  growLog(database)
+
+  const sql = (text: string) => database.prepare(text)
+  const statements = {
+    begin: sql('BEGIN IMMEDIATE'),
+    commit: sql('COMMIT'),
+    rollback: sql('ROLLBACK'),
+
+    groups: sql('SELECT * FROM groups ORDER BY added_at, folder'),
+    insertGroup: sql('INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    deleteGroup: sql('DELETE FROM groups WHERE folder = ?'),
+
+    task: sql('SELECT * FROM tasks WHERE id = ?'),
+    tasks: sql('SELECT * FROM tasks ORDER BY created_at, rowid'),
+    tasksOf: sql('SELECT * FROM tasks WHERE group_folder = ? ORDER BY created_at, rowid'),
+    openTasks: sql("SELECT * FROM tasks WHERE status IN ('active', 'paused') ORDER BY created_at, rowid"),
+    openTasksOf: sql(
+      "SELECT * FROM tasks WHERE status IN ('active', 'paused') AND group_folder = ? ORDER BY created_at, rowid",
+    ),
+    insertTask: sql(`INSERT INTO tasks (group_folder, jid, created_by, prompt, script, model, schedule_type,
+      schedule_value, timezone, context_mode, status, next_run, last_run, last_result, created_at, id)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    updateTask:
+      sql(`UPDATE tasks SET group_folder = ?, jid = ?, created_by = ?, prompt = ?, script = ?, model = ?,
+      schedule_type = ?, schedule_value = ?, timezone = ?, context_mode = ?, status = ?, next_run = ?, last_run = ?,
+      last_result = ?, created_at = ? WHERE id = ?`),
+
+    handled: sql('SELECT * FROM commands WHERE seq = ?'),
+    answered: sql('SELECT * FROM commands WHERE group_folder = ? AND request_id = ?'),
+    insertCommand: sql('INSERT INTO commands VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    forgetRequest: sql('UPDATE commands SET request_id = NULL WHERE seq = ?'),
+    lastSeq: sql('SELECT max(seq) AS seq FROM commands'),
+    pruneCommands: sql(
+      'DELETE FROM commands WHERE seq IN (SELECT seq FROM commands WHERE seq <= ? LIMIT 2000)',
+    ),
+    commandAt: sql('SELECT seq FROM commands ORDER BY seq DESC LIMIT 1 OFFSET ?'),
+
+    insertMessage: sql(`INSERT INTO messages (id, group_folder, jid, kind, text, sender, speech, message_id,
+      status, attempts, next_attempt_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ?)`),
+    dueMessages: sql(
+      "SELECT * FROM messages WHERE status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id LIMIT ?",
+    ),
+    settleMessage: sql(
+      'UPDATE messages SET status = ?, attempts = ?, next_attempt_at = ?, error = ?, sent_at = ? WHERE id = ?',
+    ),
+    lastMessageId: sql('SELECT max(id) AS id FROM messages'),
+    messageAt: sql('SELECT id FROM messages ORDER BY id DESC LIMIT 1 OFFSET ?'),
+    pruneMessages: sql(
+      "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE id <= ? AND status <> 'pending' LIMIT 2000)",
+    ),
+
+    meta: sql('SELECT value FROM meta WHERE key = ?'),
+    setMeta: sql('INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value'),
+  }
+
+  const registry = createRegistry()
+  const loadRegistry = () => registry.replace(statements.groups.all().map(groupFromRow))
+  loadRegistry()
+
+  let taskCounter = Number(statements.meta.get('task_counter')?.['value'] ?? 0)
+
+  const transaction: Transaction = {
+    group: registry.byFolder,
+    isFolderTaken: registry.isTaken,
+    groupByJid: registry.byJid,
+    groups: registry.all,
+    insertGroup(group) {
+      statements.insertGroup.run(...groupValues(group))
+      registry.add(group)
+    },
+    deleteGroup(folder) {
+      statements.deleteGroup.run(folder)
+      registry.remove(folder)
+    },
+
+    task(id) {
+      const row = statements.task.get(id)
+      return row && taskFromRow(row)
+    },
+    openTasks: folder =>
+      (folder === undefined ? statements.openTasks.all() : statements.openTasksOf.all(folder)).map(
+        taskFromRow,
+      ),
+    newTaskId() {
+      do taskCounter++
+      while (statements.task.get(String(taskCounter)) !== undefined)
+      statements.setMeta.run('task_counter', String(taskCounter))
+      return String(taskCounter)
+    },
+    insertTask: task => void statements.insertTask.run(...taskValues(task)),
+    updateTask: task => void statements.updateTask.run(...taskValues(task)),
+
+    answered(group, requestId) {
+      const row = statements.answered.get(group, requestId)
+      return row && commandFromRow(row)
+    },
+    handled(seq) {
+      const row = statements.handled.get(seq)
+      return row && commandFromRow(row)
+    },
+    insertCommand: row =>
+      void statements.insertCommand.run(
+        row.seq,
+        row.group,
+        row.directory,
+        row.file,
+        row.inode,
+        row.mtimeUs,
+        row.dialect,
+        row.type,
+        row.requestId,
+        row.reply && JSON.stringify(row.reply),
+        JSON.stringify(row.outcome),
+        row.receivedAt,
+        row.tookUs,
+      ),
+    insertMessage: message =>
+      void statements.insertMessage.run(
+        message.id,
+        message.group,
+        message.jid,
+        message.kind,
+        message.text,
+        message.sender,
+        message.speech && JSON.stringify(message.speech),
+        message.messageId,
+        message.createdAt,
+        message.createdAt,
+      ),
+  }
+
+  const atomically = <T>(work: () => T): T => {
+    statements.begin.run()
+    try {
+      const result = work()
+      statements.commit.run()
+      return result
+    } catch (error) {
+      // A failed COMMIT may or may not have ended the transaction; what matters is that none is left open.
+      if (database.isTransaction) statements.rollback.run()
+      loadRegistry()
+      throw isStoreFailure(error) ? new StoreFailure(error.message, { cause: error }) : error
+    }
+  }
+
+  return {
+    transaction: (_needs, work) => atomically(() => work(transaction)),
+
+    group: registry.byFolder,
+    groups: registry.all,
+    tasks: ({ group, open }) => {
+      if (open) return transaction.openTasks(group)
+      return (group === undefined ? statements.tasks.all() : statements.tasksOf.all(group)).map(taskFromRow)
+    },
+    messages({ group, status, after = 0, limit = -1 }) {
+      return sql(
+        `SELECT * FROM messages WHERE id > :after AND (:group IS NULL OR group_folder = :group)
+         AND (:status IS NULL OR status = :status) ORDER BY id LIMIT :limit`,
+      )
+        .all({ after, group: group ?? null, status: status ?? null, limit })
+        .map(messageFromRow)
+    },
+    commands({ group, type, ok, after = 0, limit }) {
+      return sql(
+        `SELECT * FROM (SELECT * FROM commands WHERE seq > :after AND (:group IS NULL OR group_folder = :group)
+         AND (:type IS NULL OR type = :type) AND (:ok IS NULL OR outcome ->> 'ok' = :ok)
+         ORDER BY seq DESC LIMIT :limit) ORDER BY seq`,
+      )
+        .all({
+          after,
+          group: group ?? null,
+          type: type ?? null,
+          ok: ok === undefined ? null : Number(ok),
+          limit,
+        })
+        .map(commandFromRow)
+    },
+    forgetRequest: seq => void statements.forgetRequest.run(seq),
+
+    dueMessages: (now, limit) => statements.dueMessages.all(now, limit).map(messageFromRow),
+    settleMessages: changes =>
+      atomically(() => {
+        for (const { status, attempts, nextAttemptAt, error, sentAt, id } of changes) {
+          statements.settleMessage.run(status, attempts, nextAttemptAt, error, sentAt, id)
+        }
+      }),
+
+    lastMessageId: () => Number(statements.lastMessageId.get()?.['id'] ?? 0),
+    lastSeq: () => Number(statements.lastSeq.get()?.['seq'] ?? 0),
+    prune(limits) {
+      const oldestCommand = statements.commandAt.get(limits.commands)?.['seq']
+      if (oldestCommand !== undefined) statements.pruneCommands.run(oldestCommand)
+      const oldestMessage = statements.messageAt.get(limits.messages)?.['id']
+      if (oldestMessage !== undefined) statements.pruneMessages.run(oldestMessage)
+    },
+    meta(key) {
+      const value = statements.meta.get(key)?.['value']
+      return typeof value === 'string' ? value : undefined
+    },
+    setMeta: (key, value) => void statements.setMeta.run(key, value),
+    close: () => database.close(),
+  }
+}
+
+const constraint = 19
+
+/** A constraint that is hurt is a fault of the work; anything else SQLite complains about is the disk's or its own. */
+function isStoreFailure(error: unknown): error is Error {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    error.code === 'ERR_SQLITE_ERROR' &&
+    !('errcode' in error && typeof error.errcode === 'number' && error.errcode % 256 === constraint)
+  )
+}
+
+/**
+ * A sync of a file that keeps its size costs two thirds of one that grows (measured.md), so the write-ahead log
+ * is brought to its working size once, before anything waits for it.
+ */
+function growLog(database: DatabaseSync): void {
+  database.exec(`
+    INSERT INTO meta VALUES ('grow', zeroblob(${checkpointPages * 2048}))
+      ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+    DELETE FROM meta WHERE key = 'grow';
+  `)
+  database.prepare('PRAGMA wal_checkpoint(RESTART)').all()
+}

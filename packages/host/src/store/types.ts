@@ -1,0 +1,119 @@
+import type { CommandType, DialectName, Group, Outcome, ReplyAddress, Task } from '@hatchway/protocol'
+
+/** One handled file: the journal that makes "executed once" true (promise 3) and the history people look at. */
+export interface CommandRow {
+  /** the claim's number; the claimed file's name begins with it */
+  seq: number
+  group: string
+  directory: string
+  file: string
+  inode: number
+  mtimeUs: number
+  dialect: DialectName | null
+  /** as the file named it */
+  type: string | null
+  requestId: string | null
+  reply: ReplyAddress | null
+  outcome: Outcome
+  receivedAt: number
+  tookUs: number
+}
+
+export type MessageKind = 'text' | 'reaction'
+export type MessageStatus = 'pending' | 'sent' | 'failed'
+
+/** The outbox: what agents said, until a channel has delivered it (promise 4). */
+export interface MessageRow {
+  id: number
+  group: string
+  jid: string
+  kind: MessageKind
+  text: string
+  sender: string | null
+  speech: { text: string; title?: string | undefined } | null
+  messageId: string | null
+  status: MessageStatus
+  attempts: number
+  nextAttemptAt: number
+  error: string | null
+  createdAt: number
+  sentAt: number | null
+}
+
+export type NewMessage = Pick<
+  MessageRow,
+  'id' | 'group' | 'jid' | 'kind' | 'text' | 'sender' | 'speech' | 'messageId' | 'createdAt'
+>
+
+/**
+ * What a batch of commands will look at. SQLite does not need to know beforehand; a store on another machine loads
+ * all of it in one round trip, so that `work` can stay synchronous there too.
+ */
+export interface Needs {
+  requests: readonly { group: string; id: string }[]
+  taskIds: readonly string[]
+}
+
+/** Inside one transaction. All of it becomes durable together, or nothing does. */
+export interface Transaction {
+  group(folder: string): Group | undefined
+  /** compared without case: two groups must never share a directory on a file system that ignores it */
+  isFolderTaken(folder: string): boolean
+  groupByJid(jid: string): Group | undefined
+  groups(): readonly Group[]
+  insertGroup(group: Group): void
+  deleteGroup(folder: string): void
+
+  task(id: string): Task | undefined
+  /** not cancelled, not completed; all groups' where no folder is given */
+  openTasks(folder?: string): readonly Task[]
+  /** a fresh id made of digits, as one dialect can only name tasks by number */
+  newTaskId(): string
+  insertTask(task: Task): void
+  updateTask(task: Task): void
+
+  answered(group: string, requestId: string): CommandRow | undefined
+  handled(seq: number): CommandRow | undefined
+  insertCommand(row: CommandRow): void
+  insertMessage(message: NewMessage): void
+}
+
+export interface CommandFilter {
+  group?: string
+  type?: CommandType | string
+  ok?: boolean
+  /** only rows with a larger seq */
+  after?: number
+  limit: number
+}
+
+export interface Store {
+  /** Runs `work` and makes its changes durable; a failure inside, or on the disk, leaves no trace of it. */
+  transaction<T>(needs: Needs, work: (transaction: Transaction) => T): T | Promise<T>
+
+  group(folder: string): Group | undefined
+  groups(): readonly Group[]
+  tasks(filter: { group?: string; open?: boolean }): readonly Task[]
+  messages(filter: {
+    group?: string
+    status?: MessageStatus
+    after?: number
+    limit?: number
+  }): readonly MessageRow[]
+  commands(filter: CommandFilter): readonly CommandRow[]
+  /** forgets that a request id was answered, so that an operator can have the file handled again */
+  forgetRequest(seq: number): void
+
+  /** messages whose time has come, oldest first */
+  dueMessages(now: number, limit: number): readonly MessageRow[]
+  settleMessages(
+    changes: readonly Pick<MessageRow, 'id' | 'status' | 'attempts' | 'nextAttemptAt' | 'error' | 'sentAt'>[],
+  ): void
+
+  lastSeq(): number
+  lastMessageId(): number
+  prune(limits: { commands: number; messages: number }): void
+  meta(key: string): string | undefined
+  setMeta(key: string, value: string): void
+  close(): void
+}

@@ -1,0 +1,56 @@
+import type { Command, Group, Outcome } from '@hatchway/protocol'
+import type { Quarantine, WatchMode } from '@hatchway/spool'
+import type { Config } from './config.ts'
+import type { CommandRow, Store } from './store/types.ts'
+
+/** One handled command, as `hatchway tail` and the console see it the moment it is durable. */
+export interface CommandEvent {
+  seq: number
+  group: string
+  file: string
+  dialect: CommandRow['dialect']
+  type: string | null
+  requestId: string | null
+  outcome: Outcome
+  receivedAt: number
+  tookUs: number
+  /** how long the file lay there before it was claimed, by its own clock */
+  waitedMs: number
+  /** the request id was answered before: the first answer was given again */
+  repeated: boolean
+}
+
+export type NewGroup = Pick<Group, 'folder' | 'jid' | 'name' | 'main' | 'dialect'> &
+  Partial<Pick<Group, 'trigger' | 'requires_trigger' | 'channel'>>
+
+export interface HostStatus {
+  version: string
+  pid: number
+  data: string
+  startedAt: string
+  durability: Config['durability']
+  groups: number
+  /** since the start */
+  handled: number
+  refused: number
+  busy: boolean
+}
+
+/** What the API needs of the host; the daemon has it running, the command line opens it for a moment. */
+export interface Host {
+  config: Config
+  store: Store
+  quarantine: Quarantine
+  status(): HostStatus
+  /** does what an agent could ask for, with an operator's rights */
+  perform(command: Command): Promise<Outcome>
+  addGroup(group: NewGroup): Promise<Outcome>
+  removeGroup(folder: string): Promise<Outcome>
+  /** has a refused file handled again; the outcome says whether it is under way, not how it ends */
+  replay(id: string): Promise<Outcome>
+  mode(folder: string): WatchMode | undefined
+  subscribe(listener: (event: CommandEvent) => void): () => void
+  /** begins to take files; resolves when whatever was waiting is finished */
+  start(): Promise<void>
+  stop(): Promise<void>
+}

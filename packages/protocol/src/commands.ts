@@ -1,0 +1,202 @@
+import { z } from 'zod'
+import { folderSchema, jidSchema, taskIdSchema } from './identifiers.ts'
+
+/**
+ * The canonical commands: what an agent can ask of its host, whatever dialect it spoke. Each schema names every
+ * field there is; whatever else a file carries is dropped here and never seen again (lesson 3).
+ */
+const text = (max: number) =>
+  z.string().min(1, 'must not be empty').max(max, `must be at most ${max} characters`)
+
+export const scheduleTypeSchema = z.enum(['cron', 'interval', 'once'])
+export const contextModeSchema = z.enum(['group', 'isolated'])
+
+const sendMessage = z.object({
+  jid: jidSchema.optional().describe('the chat; left out: the own chat'),
+  text: text(1_000_000),
+  sender: z.string().min(1).max(128).optional().describe('name of the part of the agent that speaks'),
+  speech: z
+    .object({ text: text(1_000_000), title: z.string().max(256).optional() })
+    .optional()
+    .describe('what to say aloud with the message'),
+})
+
+const react = z.object({
+  jid: jidSchema.optional().describe('the chat; left out: the own chat'),
+  emoji: z.string().min(1).max(64),
+  message_id: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('the message to react to; left out: the last one'),
+})
+
+const scheduleTask = z
+  .object({
+    task_id: taskIdSchema.optional().describe('an id of the caller’s choice, refused if it is taken'),
+    prompt: text(200_000),
+    schedule_type: scheduleTypeSchema,
+    schedule_value: text(256).describe(
+      'a cron expression; whole milliseconds; or a time such as `2030-01-31T09:30:00Z`, in the task’s zone if it names no offset',
+    ),
+    timezone: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .describe('IANA name; left out: the host’s configured zone'),
+    context_mode: contextModeSchema
+      .default('group')
+      .describe('with the group’s conversation, or in a fresh session'),
+    jid: jidSchema.optional().describe('the chat whose group runs the task; left out: the own group'),
+    group: folderSchema.optional().describe('the folder of the group that runs the task, instead of jid'),
+    script: z
+      .string()
+      .max(200_000)
+      .optional()
+      .describe('a command that runs first and decides whether the agent is woken'),
+    model: z.string().min(1).max(128).optional(),
+  })
+  .refine(task => task.jid === undefined || task.group === undefined, {
+    path: ['group'],
+    error: 'must not stand beside a chat',
+  })
+
+const updateTask = z.object({
+  task_id: taskIdSchema,
+  prompt: text(200_000).optional(),
+  schedule_type: scheduleTypeSchema.optional(),
+  schedule_value: text(256).optional(),
+  timezone: z.string().min(1).max(64).optional(),
+  context_mode: contextModeSchema.optional(),
+  script: z.string().max(200_000).optional().describe('an empty string removes it'),
+  model: z.string().max(128).optional().describe('an empty string removes it'),
+  status: z.enum(['active', 'paused', 'cancelled']).optional(),
+})
+
+const taskReference = z.object({ task_id: taskIdSchema })
+
+const registerGroup = z.object({
+  jid: jidSchema,
+  name: text(256),
+  folder: folderSchema,
+  trigger: z.string().min(1).max(128).optional().describe('the word that calls the agent'),
+  requires_trigger: z.boolean().optional().describe('whether it has to be called'),
+  channel: z.string().min(1).max(64).optional(),
+  mounts_requested: z
+    .boolean()
+    .optional()
+    .describe('the file asked for mounts, which only the configuration can give'),
+})
+
+const unregisterGroup = z.object({ jid: jidSchema })
+
+const nothing = z.object({})
+
+const scheduleHostJob = z.object({
+  name: text(128),
+  command: text(10_000),
+  schedule_type: scheduleTypeSchema,
+  schedule_value: text(256),
+  cwd: z.string().max(4096).optional(),
+  timeout_seconds: z.number().int().min(1).max(86_400).default(600),
+})
+
+const createPeriodicAgent = z.object({
+  name: text(128),
+  schedule: text(256).describe('a cron expression'),
+  prompt: text(200_000),
+  context_mode: contextModeSchema.optional(),
+  instructions: z.string().max(200_000).optional().describe('what the agent is told about its work'),
+  jid: jidSchema.optional().describe('the chat it reports to'),
+})
+
+const deploy = z.object({
+  rebuild: z.boolean().default(false),
+  resume_prompt: z.string().max(200_000).optional(),
+  head: z.string().max(128).optional(),
+  session_id: z.string().max(256).optional(),
+})
+
+const resetContext = z.object({ message: z.string().max(200_000).optional() })
+
+const callService = z.object({
+  tool: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/, 'must be 1 to 128 letters, digits, "_", ".", ":" or "-"'),
+  arguments: z.record(z.string(), z.unknown()),
+})
+
+const askUser = z.object({
+  questions: z
+    .array(
+      z.object({
+        question: text(4000),
+        options: z
+          .array(z.object({ label: text(256), description: z.string().max(2000).optional() }))
+          .max(20)
+          .optional(),
+      }),
+    )
+    .min(1)
+    .max(4),
+})
+
+const checkShell = z.object({ command: text(200_000) })
+
+export const payloads = {
+  send_message: sendMessage.describe('says something in a chat'),
+  react: react.describe('puts an emoji on a message'),
+  schedule_task: scheduleTask.describe('has the agent woken with a prompt, later or again and again'),
+  update_task: updateTask.describe(
+    'changes the fields of a task that are given; the next run is computed again',
+  ),
+  pause_task: taskReference.describe('stops a task until it is resumed'),
+  resume_task: taskReference.describe('lets a paused task run again'),
+  cancel_task: taskReference.describe('ends a task for good; its history is kept'),
+  register_group: registerGroup.describe('gives a chat an agent and a directory of its own'),
+  unregister_group: unregisterGroup.describe('ends a group; its tasks are cancelled, its files kept'),
+  refresh_groups: nothing.describe('has the list of groups written anew'),
+  schedule_host_job: scheduleHostJob.describe('has a shell command run on the host'),
+  create_periodic_agent: createPeriodicAgent.describe('makes a group and a task that wakes its agent'),
+  deploy: deploy.describe('has the host restarted with the code as it is now'),
+  reset_context: resetContext.describe('ends the session; the next one begins with the message'),
+  finished_work: nothing.describe('says that a scheduled run is done'),
+  sync_worktree: nothing.describe('merges the commits of the group’s worktree'),
+  call_service: callService.describe('has a service of the host do something'),
+  ask_user: askUser.describe('asks the people in the chat, and waits'),
+  check_shell: checkShell.describe('asks whether a shell command may run'),
+} as const
+
+export type CommandType = keyof typeof payloads
+export type Payload<T extends CommandType> = z.infer<(typeof payloads)[T]>
+export type Command = { [T in CommandType]: { type: T; payload: Payload<T> } }[CommandType]
+
+const command = <T extends CommandType>(type: T) =>
+  z.object({ type: z.literal(type), payload: payloads[type] })
+
+export const commandSchema = z.discriminatedUnion('type', [
+  command('send_message'),
+  command('react'),
+  command('schedule_task'),
+  command('update_task'),
+  command('pause_task'),
+  command('resume_task'),
+  command('cancel_task'),
+  command('register_group'),
+  command('unregister_group'),
+  command('refresh_groups'),
+  command('schedule_host_job'),
+  command('create_periodic_agent'),
+  command('deploy'),
+  command('reset_context'),
+  command('finished_work'),
+  command('sync_worktree'),
+  command('call_service'),
+  command('ask_user'),
+  command('check_shell'),
+])
+
+export const commandTypes = Object.keys(payloads) as CommandType[]
+export const isCommandType = (type: string): type is CommandType => Object.hasOwn(payloads, type)

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import type { Command } from './commands.ts'
+import type { Refusal } from './errors.ts'
+import { requestIdSchema } from './identifiers.ts'
+import type { Outcome } from './receipts.ts'
+import type { DialectName, Group, Task } from './snapshots.ts'
+
+/** A file as it came in: where it lay, and its JSON. Nothing in it says who sent it; the directory does. */
+export interface IncomingFile {
+  /** the subdirectory: `messages`, `tasks`, `groups`, `audio` */
+  directory: string
+  body: Readonly<Record<string, unknown>>
+}
+
+/** Where and in which shape the answer to a request goes. */
+export const replyAddressSchema = z.object({
+  directory: z.enum(['responses', 'merge_results', 'x_results']),
+  id: requestIdSchema,
+  shape: z.enum(['receipt', 'result', 'decision', 'success']),
+})
+export type ReplyAddress = z.infer<typeof replyAddressSchema>
+
+/** What a dialect makes of a file. `claimedSender` is checked by the policy, never believed. */
+export interface Translation {
+  dialect: DialectName
+  /** the type as the file named it, for people to read */
+  type: string
+  command: Command | Refusal
+  reply?: ReplyAddress
+  claimedSender?: string
+}
+
+/** A file the host puts into a group's directory, relative to that directory. */
+export interface OutgoingFile {
+  path: string
+  content: string
+}
+
+export interface InputMessage {
+  text: string
+  sender: string
+  sender_name: string
+  timestamp: string
+}
+
+export interface Dialect {
+  name: DialectName
+  /** subdirectories the containers expect to find */
+  directories: readonly string[]
+  /** undefined: not a file of this dialect */
+  recognise(file: IncomingFile): Translation | undefined
+  tasks(tasks: readonly Task[], viewer: Group): OutgoingFile
+  /** undefined: this viewer gets no such file */
+  groups(groups: readonly Group[], viewer: Group, syncedAt: string): OutgoingFile | undefined
+  /** a message for the running session; `name` is the file's, without `.json` */
+  input(message: InputMessage, name: string): OutgoingFile
+  /** asks the session to finish after its current turn */
+  close(timestamp: string): OutgoingFile
+}
+
+export type { Outcome }

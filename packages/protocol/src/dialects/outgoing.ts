@@ -1,0 +1,45 @@
+import type { InputMessage, OutgoingFile } from '../dialect.ts'
+import type { Group, Task } from '../snapshots.ts'
+
+/** What the host writes in the shapes that several dialects share. */
+
+export const json = (path: string, value: unknown): OutgoingFile => ({
+  path,
+  content: JSON.stringify(value, null, 2),
+})
+
+/** Main sees every group's tasks, the others their own. What was cancelled is history, and no longer shown. */
+export const visibleTasks = (tasks: readonly Task[], viewer: Group): readonly Task[] =>
+  tasks.filter(task => task.status !== 'cancelled' && (viewer.main || task.group === viewer.folder))
+
+export const flatTask = (task: Task) => ({
+  id: task.id,
+  groupFolder: task.group,
+  prompt: task.prompt,
+  ...(task.script === null ? {} : { script: task.script }),
+  schedule_type: task.schedule_type,
+  schedule_value: task.schedule_value,
+  status: task.status,
+  next_run: task.next_run,
+  ...(task.model === null ? {} : { model: task.model }),
+})
+
+export const flatTasks = (tasks: readonly Task[], viewer: Group): OutgoingFile =>
+  json('current_tasks.json', visibleTasks(tasks, viewer).map(flatTask))
+
+export const flatGroups = (groups: readonly Group[], viewer: Group, syncedAt: string): OutgoingFile =>
+  json('available_groups.json', {
+    groups: (viewer.main ? groups : []).map(group => ({
+      jid: group.jid,
+      name: group.name,
+      // its readers sort by this and expect text: a group in which nothing was said yet became active when added
+      lastActivity: group.last_activity ?? group.added_at,
+      isRegistered: true,
+    })),
+    lastSync: syncedAt,
+  })
+
+export const flatInput = (message: InputMessage, name: string): OutgoingFile =>
+  json(`input/${name}.json`, { type: 'message', text: message.text })
+
+export const closeSentinel = (): OutgoingFile => ({ path: 'input/_close', content: '' })

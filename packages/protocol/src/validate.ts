@@ -1,0 +1,71 @@
+import type { z } from 'zod'
+import { type Command, type CommandType, commandSchema } from './commands.ts'
+import { type Refusal, refusal } from './errors.ts'
+
+type Issue = Parameters<z.core.$ZodErrorMap>[0]
+
+const kinds: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+}
+
+const units: Record<string, string> = { string: ' characters', array: ' entries' }
+
+/** The rule that was broken, in words. Never the value that broke it (lesson 13). */
+const rule = (issue: Issue): string => {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is required' : `must be ${kinds[issue.expected] ?? issue.expected}`
+    case 'invalid_value':
+      return issue.input === undefined ? 'is required' : `must be one of ${issue.values.join(', ')}`
+    case 'too_small':
+      if (issue.origin in units && issue.minimum === 1) return 'must not be empty'
+      return `must be at least ${issue.minimum}${units[issue.origin] ?? ''}`
+    case 'too_big':
+      return `must be at most ${issue.maximum}${units[issue.origin] ?? ''}`
+    default:
+      return 'is not valid'
+  }
+}
+
+/**
+ * The one way into a canonical command. `nameOf` tells under which name the writer knows a field, so that a
+ * refusal speaks of the file as it was written.
+ */
+export const commandFrom = (
+  type: CommandType,
+  payload: unknown,
+  nameOf: (path: readonly PropertyKey[]) => string,
+): Command | Refusal => {
+  const result = commandSchema.safeParse({ type, payload }, { error: rule })
+  if (result.success) return result.data
+  const first = result.error.issues[0]
+  return refusal(
+    'invalid_field',
+    `${nameOf(first?.path.slice(1) ?? [])}: ${first?.message ?? 'is not valid'}`,
+  )
+}
+
+export const isRefusal = (command: Command | Refusal): command is Refusal => 'code' in command
+
+const readable = /^[A-Za-z0-9_:.-]{1,64}$/
+
+/** A type for people to read. What a hostile file names itself reaches no log and no answer (lesson 13). */
+export const readableType = (type: unknown): string =>
+  typeof type === 'string' && readable.test(type) ? type : '?'
+
+export const unknownType = (type: unknown): Refusal => {
+  if (type === undefined) return refusal('invalid_field', 'type: is required')
+  if (typeof type !== 'string') return refusal('invalid_field', 'type: must be a string')
+  return refusal(
+    'unknown_type',
+    readable.test(type)
+      ? `there is no command of type ${type}`
+      : 'there is no command of the type the file names',
+  )
+}

@@ -1,0 +1,94 @@
+import type { PinFailure } from './directory.ts'
+import type { Doorbell } from './doorbell.ts'
+import type { Pace } from './pace.ts'
+import type { Inbox } from './types.ts'
+
+/** One directory of an inbox, and what is known of it. */
+export interface Drop {
+  readonly inbox: InboxState
+  readonly name: string
+  readonly path: string
+  /** of the directory that was last looked into; another one means that it was replaced */
+  inode: number
+  bell: Doorbell | undefined
+  condition: 'unseen' | 'fine' | 'unclaimable' | PinFailure
+  /** somebody rang, or it is time to look */
+  dirty: boolean
+  /** so full that its bell was taken down; looked into again and again until it is calm */
+  crowded: boolean
+  /** the directory's time when it was last swept, to see changes that did not ring */
+  sweptMtimeMs: number
+  suspect: boolean
+  rung: boolean
+  retryAt: number
+  retryMs: number
+  tidiedAt: number
+}
+
+export interface Entry {
+  drop: Drop
+  name: string | Buffer
+  time: number
+}
+
+export interface InboxState {
+  readonly id: string
+  readonly drops: Drop[]
+  /** listed and not yet claimed, in order, from `head` on */
+  queue: Entry[]
+  head: number
+  /** listed, over the limit, to be thrown away */
+  shed: Entry[]
+  shedCount: number
+  ready: boolean
+  parked: boolean
+  removed: boolean
+  /** true until the files that were there when it was added have been handed over */
+  fresh: boolean
+  /** files handed back as half-written */
+  waiting: number
+  /** present while the inbox is polled */
+  pace: Pace | undefined
+  pollAt: number
+  demoted: boolean
+  goodRings: number
+}
+
+export function createInboxState(inbox: Inbox): InboxState {
+  const state: InboxState = {
+    id: inbox.id,
+    drops: [],
+    queue: [],
+    head: 0,
+    shed: [],
+    shedCount: 0,
+    ready: false,
+    parked: false,
+    removed: false,
+    fresh: true,
+    waiting: 0,
+    pace: undefined,
+    pollAt: 0,
+    demoted: false,
+    goodRings: 0,
+  }
+  for (const name of inbox.drops) {
+    state.drops.push({
+      inbox: state,
+      name,
+      path: `${inbox.path}/${name}`,
+      inode: 0,
+      bell: undefined,
+      condition: 'unseen',
+      dirty: true,
+      crowded: false,
+      sweptMtimeMs: 0,
+      suspect: false,
+      rung: false,
+      retryAt: 0,
+      retryMs: 250,
+      tidiedAt: 0,
+    })
+  }
+  return state
+}

@@ -1,0 +1,7 @@
+export { type Claims, createClaims } from './claims.ts'
+export { type PinnedDirectory, pinDirectory } from './directory.ts'
+export { createNames, isValidName } from './names.ts'
+export { type PostOptions, post } from './post.ts'
+export { createQuarantine, type Quarantine, type QuarantineEntry } from './quarantine.ts'
+export { createSpool, type Spool, type SpoolOptions } from './spool.ts'
+export type * from './types.ts'

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+
+/**
+ * Posted names carry their order: milliseconds, then a sequence number for posts of one millisecond, then chance so
+ * that two processes of one writer never meet.
+ */
+export function createNames(now: () => number = Date.now): () => string {
+  let last = 0
+  let sequence = 0
+  return () => {
+    const ms = Math.max(now(), last)
+    sequence = ms === last ? sequence + 1 : 0
+    last = ms
+    return `${ms}-${String(sequence).padStart(6, '0')}-${randomBytes(4).toString('hex')}.json`
+  }
+}
+
+export const isPostedName = (name: string) => name.endsWith('.json') && name.charCodeAt(0) !== 46
+
+/** Short enough to fit behind the claim's prefix in one file name; nothing a shell or a terminal could trip over. */
+const validName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,119}$/
+export const isValidName = (name: string) => validName.test(name)
+
+const harmless = (name: string) => `!${name.replace(/[^A-Za-z0-9._-]/g, '_').slice(0, 100)}`
+
+export interface ClaimName {
+  seq: number
+  inbox: string
+  drop: string
+  name: string
+  valid: boolean
+}
+
+export const claimName = (seq: number, inbox: string, drop: string, name: string): string =>
+  `${seq}~${inbox}~${drop}~${isValidName(name) ? name : harmless(name)}`
+
+export function parseClaimName(text: string): ClaimName | undefined {
+  const match = /^(\d{1,15})~([A-Za-z0-9_-]+)~([a-z_]+)~(!?)([A-Za-z0-9._-]+)$/.exec(text)
+  if (!match) return undefined
+  const [, seq = '', inbox = '', drop = '', mark = '', name = ''] = match
+  return { seq: Number(seq), inbox, drop, name, valid: mark === '' }
+}
+
+/** The milliseconds a name begins with; undefined where it begins with something else. */
+export function timeOfName(name: string): number | undefined {
+  let value = 0
+  let i = 0
+  for (; i < name.length; i++) {
+    const digit = name.charCodeAt(i) - 48
+    if (digit < 0 || digit > 9) break
+    value = value * 10 + digit
+  }
+  return i === 13 ? value : undefined
+}
+
+/** Where names of one millisecond tell nothing more, the file's own time does, then the order of its inode. */
+export function compareFiles(
+  a: { name: string; mtimeUs: number; inode: number },
+  b: { name: string; mtimeUs: number; inode: number },
+): number {
+  const timeA = timeOfName(a.name) ?? Math.floor(a.mtimeUs / 1000)
+  const timeB = timeOfName(b.name) ?? Math.floor(b.mtimeUs / 1000)
+  if (timeA !== timeB) return timeA - timeB
+  const numberA = sequenceOfName(a.name)
+  const numberB = sequenceOfName(b.name)
+  if (numberA !== undefined && numberB !== undefined && numberA !== numberB) return numberA - numberB
+  return a.mtimeUs - b.mtimeUs || a.inode - b.inode || (a.name < b.name ? -1 : 1)
+}
+
+const sequenced = /^\d{13}-(\d{6})-[0-9a-f]{8}\.json$/
+function sequenceOfName(name: string): number | undefined {
+  if (name.length !== 34) return undefined
+  const match = sequenced.exec(name)
+  return match ? Number(match[1]) : undefined
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, openSync, unlinkSync, watch } from 'node:fs'
+import { type PinnedDirectory, pinDirectory } from './directory.ts'
+
+const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+/**
+ * Whether a file written into the directory rings its bell at all: a probe file is written and taken away again. It
+ * shows that this side's events work; that the other side's writes ring too is seen, or not, as they come (a mount
+ * whose writes arrive without a ring is polled from then on).
+ */
+export async function deliversEvents(path: string, waitMs: number): Promise<boolean> {
+  const directory = pinDirectory(path)
+  if (typeof directory === 'string') return false
+  try {
+    return await ringsIn(directory, waitMs)
+  } finally {
+    directory.close()
+  }
+}
+
+function ringsIn(directory: PinnedDirectory, waitMs: number): Promise<boolean> {
+  const name = `.hatchway-probe-${randomBytes(6).toString('hex')}`
+  return new Promise(resolve => {
+    const timer = setTimeout(() => done(false), waitMs)
+    const bell = (() => {
+      try {
+        return watch(directory.path, (_event, seen) => {
+          if (seen === name) done(true)
+        })
+      } catch {
+        return undefined
+      }
+    })()
+    const done = (answer: boolean) => {
+      clearTimeout(timer)
+      bell?.close()
+      resolve(answer)
+    }
+    if (!bell) return done(false)
+    bell.on('error', () => done(false))
+    try {
+      closeSync(openSync(`${directory.path}/${name}`, flags, 0o600))
+      unlinkSync(`${directory.path}/${name}`)
+    } catch {
+      done(false)
+    }
+  })
+}

@@ -1,0 +1,214 @@
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { errorCode } from './directory.ts'
+import { post } from './post.ts'
+
+/**
+ * Where refused files lie with the reason beside them (promise 8):
+ *
+ *   {inbox}-e.{id}-{name}.error        the file as it came, where it was a file at all
+ *   {inbox}-e.{id}-{name}.error.json   who, what, why, when
+ *   {inbox}-summary.error.json         how many were refused without being kept, because the inbox has used its space
+ *
+ * The id is the claim's number, so that putting a file in twice, before and after a crash, leaves it there once.
+ */
+export interface QuarantineEntry {
+  id: string
+  original_file: string | null
+  error: string
+  processed_at: string
+  source_group: string
+  directory: string | null
+  code: string
+  type: string | null
+  /** whether the file itself is there, to be looked at and handled again */
+  kept: boolean
+  size: number
+  /** files that this entry stands for */
+  count: number
+}
+
+export interface Refused {
+  seq: number
+  inbox: string
+  drop: string
+  name: string
+  path: string
+  size: number
+}
+
+export interface Quarantine {
+  put(file: Refused, reason: { code: string; error: string; type: string | null; at: Date }): void
+  /** counts files that were refused without being looked at */
+  count(inbox: string, code: string, error: string, files: number, at: Date): void
+  list(): QuarantineEntry[]
+  find(id: string): QuarantineEntry | undefined
+  pathOf(entry: QuarantineEntry): string
+  forget(entry: QuarantineEntry): void
+  /** writes down counts that have not been yet */
+  flush(): void
+}
+
+export interface QuarantineOptions {
+  directory: string
+  /** where half-written files of ours lie, on the same file system */
+  staging: string
+  /** bytes per inbox, a disk block for each entry included */
+  limitBytes: number
+}
+
+const block = 4096
+
+export function createQuarantine({ directory, staging, limitBytes }: QuarantineOptions): Quarantine {
+  mkdirSync(directory, { recursive: true })
+  const used = new Map<string, number>()
+  const summaries = new Map<string, QuarantineEntry>()
+  const unwritten = new Set<string>()
+
+  const writeEntry = (entry: QuarantineEntry, name: string) =>
+    post(directory, `${JSON.stringify(entry, null, 2)}\n`, { name, staging, mode: 0o640 })
+
+  const use = (inbox: string, bytes: number) => used.set(inbox, (used.get(inbox) ?? 0) + bytes)
+
+  for (const name of readdirSync(directory)) {
+    const inbox = /^([A-Za-z0-9_-]+)-(?:e\.\d+-.*|summary)\.error(\.json)?$/.exec(name)?.[1]
+    if (inbox === undefined) continue
+    if (name === summaryName(inbox)) {
+      const entry = readEntry(join(directory, name))
+      if (entry) summaries.set(inbox, entry)
+    } else {
+      const size = lstatSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0
+      use(inbox, name.endsWith('.json') ? block : size)
+    }
+  }
+
+  const flush = () => {
+    for (const inbox of unwritten) {
+      const entry = summaries.get(inbox)
+      if (entry) writeEntry(entry, summaryName(inbox))
+    }
+    unwritten.clear()
+  }
+
+  const addToSummary = (inbox: string, code: string, error: string, files: number, at: Date) => {
+    const before = summaries.get(inbox)
+    summaries.set(inbox, {
+      id: `${inbox}-summary`,
+      original_file: null,
+      error,
+      processed_at: at.toISOString(),
+      source_group: inbox,
+      directory: null,
+      code,
+      type: null,
+      kept: false,
+      size: 0,
+      count: (before?.count ?? 0) + files,
+    })
+    unwritten.add(inbox)
+  }
+
+  return {
+    put(file, { code, error, type, at }) {
+      const name = entryName(file.inbox, String(file.seq), file.name)
+      const target = join(directory, `${name}.error`)
+      const stat = lstatSync(file.path, { throwIfNoEntry: false })
+      const kept = stat
+        ? stat.isFile() || stat.isDirectory()
+        : lstatSync(target, { throwIfNoEntry: false }) !== undefined
+      const cost = block + (stat?.isFile() ? stat.size : 0)
+      if ((used.get(file.inbox) ?? 0) + cost > limitBytes && !(stat?.isDirectory() ?? false)) {
+        addToSummary(
+          file.inbox,
+          code,
+          `The space for refused files is full; this many more were refused and not kept. The last reason: ${error}`,
+          1,
+          at,
+        )
+        if (stat) unlinkSync(file.path)
+        return
+      }
+      writeEntry(
+        {
+          id: String(file.seq),
+          original_file: file.name,
+          error,
+          processed_at: at.toISOString(),
+          source_group: file.inbox,
+          directory: file.drop,
+          code,
+          type,
+          kept,
+          size: file.size,
+          count: 1,
+        },
+        `${name}.error.json`,
+      )
+      use(file.inbox, cost)
+      if (!stat) return
+      if (kept) {
+        renameSync(file.path, target)
+        // Kept for people to read, never to be run or written to.
+        if (stat.isFile()) chmodSync(target, 0o640)
+      } else unlinkSync(file.path)
+    },
+    count(inbox, code, error, files, at) {
+      addToSummary(inbox, code, error, files, at)
+      flush()
+    },
+    list() {
+      flush()
+      const entries: QuarantineEntry[] = []
+      for (const name of readdirSync(directory)) {
+        if (!name.endsWith('.error.json')) continue
+        const entry = readEntry(join(directory, name))
+        if (entry) entries.push(entry)
+      }
+      return entries.sort(
+        (a, b) => a.processed_at.localeCompare(b.processed_at) || Number(a.id) - Number(b.id),
+      )
+    },
+    find(id) {
+      return this.list().find(entry => entry.id === id)
+    },
+    pathOf: entry =>
+      join(directory, `${entryName(entry.source_group, entry.id, entry.original_file ?? '')}.error`),
+    forget(entry) {
+      const path =
+        entry.original_file === null
+          ? join(directory, summaryName(entry.source_group))
+          : join(directory, `${entryName(entry.source_group, entry.id, entry.original_file)}.error.json`)
+      try {
+        unlinkSync(path)
+      } catch (error) {
+        if (errorCode(error) !== 'ENOENT') throw error
+      }
+      if (entry.original_file === null) summaries.delete(entry.source_group)
+      else use(entry.source_group, -(block + (entry.kept ? entry.size : 0)))
+    },
+    flush,
+  }
+}
+
+const entryName = (inbox: string, id: string, name: string) => `${inbox}-e.${id}-${name}`
+const summaryName = (inbox: string) => `${inbox}-summary.error.json`
+
+function readEntry(path: string): QuarantineEntry | undefined {
+  const entry: unknown = JSON.parse(readFileSync(path, 'utf8'))
+  return isEntry(entry) ? entry : undefined
+}
+
+function isEntry(value: unknown): value is QuarantineEntry {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    typeof value.id === 'string' &&
+    'source_group' in value &&
+    typeof value.source_group === 'string' &&
+    'processed_at' in value &&
+    typeof value.processed_at === 'string' &&
+    'code' in value &&
+    'count' in value
+  )
+}

@@ -1,0 +1,16 @@
+import { unlinkSync } from 'node:fs'
+import { parentPort } from 'node:worker_threads'
+import { errorCode } from './directory.ts'
+
+parentPort?.on('message', (paths: readonly string[]) => {
+  const problems: string[] = []
+  for (const path of paths) {
+    try {
+      unlinkSync(path)
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT')
+        problems.push(`A finished file stays in the spool (${errorCode(error)}): ${path}`)
+    }
+  }
+  parentPort?.postMessage({ count: paths.length, problems })
+})

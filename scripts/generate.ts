@@ -1,0 +1,105 @@
+/**
+ * Writes what docs/ says about the protocol from the schemas that check it: docs/schemas/*.json, and the tables in
+ * docs/protocol.md between their markers. With --check nothing is written, and a file that is out of date is an error.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { commandTypes, errorCodes, type JsonSchema, jsonSchemas, payloadJsonSchema } from '@hatchway/protocol'
+
+const docs = fileURLToPath(new URL('../docs/', import.meta.url))
+const schemaFolder = join(docs, 'schemas')
+const protocolPage = join(docs, 'protocol.md')
+
+const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
+
+const kind = (schema: JsonSchema): string => {
+  if (schema.enum) return schema.enum.map(value => `\`${value}\``).join(', ')
+  if (schema.type === 'boolean') return '`true`, `false`'
+  if (schema.type === 'array') return isSchema(schema.items) ? `list of ${kind(schema.items)}` : 'list'
+  if (schema.type === 'object' && schema.properties) {
+    const required = new Set(schema.required)
+    const names = Object.keys(schema.properties).map(name => (required.has(name) ? name : `${name}?`))
+    return `object: ${names.join(', ')}`
+  }
+  return String(schema.type ?? 'anything')
+}
+
+const limit = (schema: JsonSchema): string[] => {
+  const said: string[] = []
+  if (schema.default !== undefined) said.push(`\`${schema.default}\` if left out`)
+  if (schema.maxLength !== undefined) said.push(`at most ${schema.maxLength.toLocaleString('en')} characters`)
+  if (schema.minItems !== undefined) said.push(`${schema.minItems} to ${schema.maxItems}`)
+  if (schema.minimum !== undefined) said.push(`${schema.minimum} to ${schema.maximum?.toLocaleString('en')}`)
+  return said
+}
+
+const row = (cells: readonly string[]): string =>
+  `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
+
+const commandTable = (): string =>
+  table(
+    ['type', 'field', 'is', ''],
+    commandTypes.flatMap(type => {
+      const schema = payloadJsonSchema(type)
+      const required = new Set(schema.required)
+      const fields = Object.entries(schema.properties ?? {}).filter(([, field]) => isSchema(field))
+      return [
+        [`**\`${type}\`**`, '', '', schema.description ?? ''],
+        ...fields.map(([name, field]) => {
+          const described = isSchema(field) ? field : {}
+          const notes = [described.description ?? '', ...limit(described)].filter(note => note !== '')
+          return ['', `\`${name}\`${required.has(name) ? '' : '?'}`, kind(described), notes.join('; ')]
+        }),
+      ]
+    }),
+  )
+
+const errorTable = (): string =>
+  table(
+    ['code', 'what to do'],
+    Object.entries(errorCodes).map(([code, advice]) => [`\`${code}\``, advice]),
+  )
+
+const tables: Record<string, () => string> = { commands: commandTable, errors: errorTable }
+
+const block = /<!-- generated: (\w+) -->[\s\S]*?<!-- \/generated -->/g
+
+const withTables = (page: string): string =>
+  page.replace(block, (_, name: string) => {
+    const made = tables[name]
+    if (!made) throw new Error(`docs/protocol.md asks for a table named ${name}, which there is not`)
+    return `<!-- generated: ${name} -->\n${made()}\n<!-- /generated -->`
+  })
+
+const current = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+mkdirSync(schemaFolder, { recursive: true })
+const wanted = new Map<string, string>()
+for (const [name, schema] of Object.entries(jsonSchemas())) {
+  wanted.set(join(schemaFolder, `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`)
+}
+wanted.set(protocolPage, withTables(readFileSync(protocolPage, 'utf8')))
+
+const outdated = [...wanted].filter(([path, content]) => current(path) !== content).map(([path]) => path)
+const leftOver = readdirSync(schemaFolder)
+  .map(name => join(schemaFolder, name))
+  .filter(path => !wanted.has(path))
+
+if (process.argv.includes('--check')) {
+  for (const path of [...outdated, ...leftOver]) console.error(`${path} is out of date: run npm run generate`)
+  if (outdated.length + leftOver.length > 0) process.exitCode = 1
+} else {
+  for (const path of leftOver) rmSync(path)
+  for (const path of outdated) writeFileSync(path, wanted.get(path) ?? '')
+}
