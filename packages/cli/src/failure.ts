@@ -18,7 +18,7 @@ export class Failure extends Error {
  * One sentence for people. Errors are told apart by name, so that a command that fails early need not have loaded the
  * modules they come from.
  */
-export function explain(error: unknown): { sentence: string; exitCode: number } {
+function explain(error: unknown): { sentence: string; exitCode: number } {
   if (!(error instanceof Error)) return { sentence: visible(String(error)), exitCode: exitCodes.failed }
   const exitCode =
     error instanceof Failure
@@ -42,6 +42,14 @@ export function explain(error: unknown): { sentence: string; exitCode: number } 
     case 'DataDirectoryHeld':
       return { sentence: `${sentence} Stop it first, or use another --data directory.`, exitCode }
     default:
+      // Of the system's errors the message names the file and what is wrong; where in our code it came up helps nobody.
+      if ('syscall' in error) return { sentence, exitCode }
       return { sentence: visible(error.stack ?? error.message).replaceAll('\\n', '\n'), exitCode }
   }
+}
+
+export function complain(error: unknown): void {
+  const { sentence, exitCode } = explain(error)
+  process.stderr.write(`hatchway: ${sentence}\n`)
+  process.exitCode = exitCode
 }

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import about from '../package.json' with { type: 'json' }
 import { addConfig } from './commands/config.ts'
 import { addErrors } from './commands/errors.ts'
 import { addGroups } from './commands/groups.ts'
@@ -7,7 +8,7 @@ import { addPost } from './commands/post.ts'
 import { addTail } from './commands/tail.ts'
 import { addTasks } from './commands/tasks.ts'
 import { addUp } from './commands/up.ts'
-import { exitCodes, explain } from './failure.ts'
+import { complain, exitCodes } from './failure.ts'
 import { quietBrokenPipe } from './output.ts'
 
 /** Nothing heavy is imported before it is known which command runs. */
@@ -17,6 +18,7 @@ export async function main(args: readonly string[]): Promise<void> {
   process.channel?.unref()
   const program = new Command('hatchway')
     .description('The hatch between sandboxed agents and their host.')
+    .version(about.version)
     .exitOverride()
     .showHelpAfterError('Add --help to see how it is used.')
     .addHelpText(
@@ -38,8 +40,6 @@ Exit codes:
       process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage
       return
     }
-    const { sentence, exitCode } = explain(error)
-    process.stderr.write(`hatchway: ${sentence}\n`)
-    process.exitCode = exitCode
+    complain(error)
   }
 }

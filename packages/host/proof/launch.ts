@@ -24,10 +24,19 @@ export interface LaunchOptions {
 export const hatchway = join(import.meta.dirname, '..', '..', 'cli', 'bin', 'hatchway.mjs')
 
 export function launch(data: string, options: LaunchOptions = {}): Launched {
-  const [command = process.execPath, ...args] = [...(options.under ?? []), process.execPath, hatchway, 'up', '--data', data]
+  const [command = process.execPath, ...args] = [
+    ...(options.under ?? []),
+    process.execPath,
+    hatchway,
+    'up',
+    '--data',
+    data,
+  ]
   const child = spawn(command, args, {
     env: { ...process.env, HATCHWAY_LOG_LEVEL: 'warn', ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that whatever it runs under ends with it.
+    detached: true,
     ...(options.uid === undefined ? {} : { uid: options.uid }),
     ...(options.gid === undefined ? {} : { gid: options.gid }),
   })
@@ -43,8 +52,14 @@ export function launch(data: string, options: LaunchOptions = {}): Launched {
     }
     child.stdout.on('data', hear)
     child.stderr.on('data', hear)
-    exited.then(({ code, signal }) => reject(new Error(`the daemon ended (${signal ?? code}) before it was ready:\n${output}`)))
+    exited.then(({ code, signal }) =>
+      reject(new Error(`the daemon ended (${signal ?? code}) before it was ready:\n${output}`)),
+    )
   })
+  const signal = (name: NodeJS.Signals) => {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+      process.kill(-child.pid, name)
+  }
   // Whoever does not wait for `ready` learns of the end through `exited`.
   ready.catch(() => {})
   return {
@@ -53,11 +68,11 @@ export function launch(data: string, options: LaunchOptions = {}): Launched {
     exited,
     output: () => output,
     async stop() {
-      child.kill('SIGTERM')
+      signal('SIGTERM')
       await exited
     },
     async kill() {
-      child.kill('SIGKILL')
+      signal('SIGKILL')
       await exited
     },
   }

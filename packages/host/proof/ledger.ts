@@ -46,7 +46,17 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
     ({ folder, jid }) => {
       const text = `plain-${count}`
       messages.set(text, folder)
-      drop(folder, 'messages', JSON.stringify({ type: 'message', chatJid: jid, text, groupFolder: folder, timestamp: new Date().toISOString() }))
+      drop(
+        folder,
+        'messages',
+        JSON.stringify({
+          type: 'message',
+          chatJid: jid,
+          text,
+          groupFolder: folder,
+          timestamp: new Date().toISOString(),
+        }),
+      )
     },
     ({ folder }) => {
       const text = `asked-${count}`
@@ -62,7 +72,11 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
       const id = `r-${count}`
       tasks.set(prompt, folder)
       requests.set(id, { folder, ok: true })
-      const body = envelope('schedule_task', { prompt, schedule_type: 'interval', schedule_value: '3600000' }, id)
+      const body = envelope(
+        'schedule_task',
+        { prompt, schedule_type: 'interval', schedule_value: '3600000' },
+        id,
+      )
       answered.push({ folder, body })
       drop(folder, 'tasks', body)
     },
@@ -75,7 +89,9 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
     ({ folder }) => {
       const id = `r-${count}`
       requests.set(id, { folder, ok: false })
-      refused.add(drop(folder, 'tasks', envelope('register_group', { jid: 'x:y', name: 'n', folder: '../..' }, id)))
+      refused.add(
+        drop(folder, 'tasks', envelope('register_group', { jid: 'x:y', name: 'n', folder: '../..' }, id)),
+      )
     },
     ({ folder }) => void refused.add(drop(folder, 'messages', '{"type":"message","text":]')),
   ]
@@ -96,23 +112,38 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
     audit() {
       const problems: string[] = []
       const store = openStore({ path: layout.database, durability: 'process' })
-      const expectOnce = (what: string, expected: Map<string, string>, found: { key: string; group: string }[]) => {
+      const expectOnce = (
+        what: string,
+        expected: Map<string, string>,
+        found: { key: string; group: string }[],
+      ) => {
         const counts = new Map<string, number>()
         for (const { key, group } of found) {
           counts.set(key, (counts.get(key) ?? 0) + 1)
-          if (expected.get(key) !== group) problems.push(`${what} ${key} belongs to ${group}, not ${expected.get(key)}`)
+          if (expected.get(key) !== group)
+            problems.push(`${what} ${key} belongs to ${group}, not ${expected.get(key)}`)
         }
         for (const key of expected.keys()) if (!counts.has(key)) problems.push(`${what} ${key} was lost`)
-        for (const [key, times] of counts) if (times > 1) problems.push(`${what} ${key} took effect ${times} times`)
+        for (const [key, times] of counts)
+          if (times > 1) problems.push(`${what} ${key} took effect ${times} times`)
       }
-      expectOnce('message', messages, store.messages({}).map(row => ({ key: row.text, group: row.group })))
-      expectOnce('task', tasks, store.tasks({}).map(task => ({ key: task.prompt, group: task.group })))
+      expectOnce(
+        'message',
+        messages,
+        store.messages({}).map(row => ({ key: row.text, group: row.group })),
+      )
+      expectOnce(
+        'task',
+        tasks,
+        store.tasks({}).map(task => ({ key: task.prompt, group: task.group })),
+      )
       store.close()
 
       for (const [id, { folder, ok }] of requests) {
         const path = join(layout.ipc, folder, 'responses', `${id}.json`)
         if (!existsSync(path)) problems.push(`request ${id} has no answer`)
-        else if (JSON.parse(readFileSync(path, 'utf8')).ok !== ok) problems.push(`request ${id} has the wrong answer`)
+        else if (JSON.parse(readFileSync(path, 'utf8')).ok !== ok)
+          problems.push(`request ${id} has the wrong answer`)
       }
 
       const errors = readdirSync(layout.errors)
@@ -120,7 +151,9 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
         const found = errors.filter(entry => entry.endsWith(`-${name}.error`))
         const reasons = errors.filter(entry => entry.endsWith(`-${name}.error.json`))
         if (found.length !== 1 || reasons.length !== 1) {
-          problems.push(`refused file ${name} lies ${found.length} times in errors/, with ${reasons.length} reasons`)
+          problems.push(
+            `refused file ${name} lies ${found.length} times in errors/, with ${reasons.length} reasons`,
+          )
         }
       }
       if (errors.filter(entry => entry.endsWith('.error')).length !== refused.size) {
@@ -135,7 +168,8 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
         }
       }
       for (const bucket of readdirSync(layout.spool)) {
-        for (const name of readdirSync(join(layout.spool, bucket))) problems.push(`spool/${bucket}/${name} was left behind`)
+        for (const name of readdirSync(join(layout.spool, bucket)))
+          problems.push(`spool/${bucket}/${name} was left behind`)
       }
       return problems
     },

@@ -77,7 +77,8 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
       ways[way.name] = (ways[way.name] ?? 0) + 1
       const daemon = launch(data, { env: { ...way.env, HATCHWAY_DURABILITY: durability }, under: way.under })
       await abuse(daemon, ledger, random, way.untilKilledMs)
-      if ((killed + 1) % 50 === 0) progress(`${killed + 1} of ${kills} kills, ${ledger.posted()} files posted`)
+      if ((killed + 1) % 50 === 0)
+        progress(`${killed + 1} of ${kills} kills, ${ledger.posted()} files posted`)
     }
     const last = launch(data, { env: { HATCHWAY_DURABILITY: durability } })
     await last.ready
@@ -97,7 +98,7 @@ interface Way {
 }
 
 function chooseWay(random: Random, inject: boolean): Way {
-  const untilKilledMs = 150 + random.below(500)
+  const untilKilledMs = 100 + random.below(400)
   if (inject && random.chance(0.15)) {
     const injection = random.pick(injections)
     const when = `${1 + random.below(60)}..${60 + random.below(60)}+${1 + random.below(5)}`
@@ -110,13 +111,23 @@ function chooseWay(random: Random, inject: boolean): Way {
   }
   if (random.chance(0.7)) {
     const step = random.pick(steps)
-    return { name: step, env: { HATCHWAY_FAULT: `${step}:${1 + random.below(30)}` }, under: [], untilKilledMs: untilKilledMs + 400 }
+    return {
+      name: step,
+      env: { HATCHWAY_FAULT: `${step}:${1 + random.below(30)}` },
+      under: [],
+      untilKilledMs: untilKilledMs + 300,
+    }
   }
   return { name: 'at a random moment', env: {}, under: [], untilKilledMs }
 }
 
 /** Posts without pause until the daemon has ended, by its own fault point or by ours. */
-async function abuse(daemon: Launched, ledger: ReturnType<typeof createLedger>, random: Random, ms: number): Promise<void> {
+async function abuse(
+  daemon: Launched,
+  ledger: ReturnType<typeof createLedger>,
+  random: Random,
+  ms: number,
+): Promise<void> {
   let ended = false
   const exited = daemon.exited.then(() => {
     ended = true

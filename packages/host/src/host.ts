@@ -10,7 +10,14 @@ import { faultFromEnvironment } from './fault.ts'
 import { createIntake } from './intake/intake.ts'
 import { createReboot } from './intake/reboot.ts'
 import { type Strays, watchStrays } from './intake/strays.ts'
-import { containerOwner, createGroupDirectories, createLayout, dropsOf, layoutOf } from './layout.ts'
+import {
+  clearStaging,
+  containerOwner,
+  createGroupDirectories,
+  createLayout,
+  dropsOf,
+  layoutOf,
+} from './layout.ts'
 import { acquire } from './lock.ts'
 import { createLogger } from './logger.ts'
 import { createOperator } from './operator.ts'
@@ -34,7 +41,11 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const log = options.log ?? createLogger(config)
   const layout = layoutOf(config.data)
   createLayout(layout)
-  const lock = await acquire(config.data, { waitMs: lockWaitMs, purpose: options.watch ? 'daemon' : 'command' })
+  const lock = await acquire(config.data, {
+    waitMs: lockWaitMs,
+    purpose: options.watch ? 'daemon' : 'command',
+  })
+  clearStaging(layout)
   const fault = faultFromEnvironment(process.env['HATCHWAY_FAULT'])
   const now = () => new Date()
   const owner = containerOwner(config)
@@ -44,7 +55,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     staging: layout.staging,
     limitBytes: config.limits.errorBytes,
   })
-  const snapshots = createSnapshots({ layout, store, log, now })
+  const snapshots = createSnapshots({ layout, store, log, fault, now })
   const replies = createReplies({ layout, owner, log })
   const listeners = new Set<(event: CommandEvent) => void>()
   const startedAt = now().toISOString()
@@ -86,11 +97,16 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     effects,
     positions,
     now,
-    adopt: (path, inbox, drop, name) => (spool ? spool.adopt(path, inbox, drop, name) : adoptLater(path, inbox, drop, name)),
+    adopt: (path, inbox, drop, name) =>
+      spool ? spool.adopt(path, inbox, drop, name) : adoptLater(path, inbox, drop, name),
   })
   /** Without a daemon the file waits among the claimed ones, which the next daemon finishes first. */
   const adoptLater = (path: string, inbox: string, drop: string, name: string) => {
-    const claims = createClaims({ directory: layout.spool, fileLimit: config.limits.fileBytes, firstSeq: store.lastSeq() + 1 })
+    const claims = createClaims({
+      directory: layout.spool,
+      fileLimit: config.limits.fileBytes,
+      firstSeq: store.lastSeq() + 1,
+    })
     claims.recover()
     const file = claims.adopt(path, inbox, drop, name)
     return typeof file === 'string' ? file : undefined

@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync } from 'node:fs'
+import { chownSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialects, type Group, inboundDirectories } from '@hatchway/protocol'
 import type { Owner } from '@hatchway/spool'
@@ -30,9 +30,15 @@ export function layoutOf(data: string): Layout {
 }
 
 export function createLayout(layout: Layout): void {
-  for (const path of [layout.state, layout.spool, layout.staging]) mkdirSync(path, { recursive: true, mode: 0o700 })
+  for (const path of [layout.state, layout.spool, layout.staging])
+    mkdirSync(path, { recursive: true, mode: 0o700 })
   for (const path of [layout.ipc, layout.groups]) mkdirSync(path, { recursive: true, mode: 0o755 })
   mkdirSync(layout.errors, { recursive: true, mode: 0o750 })
+}
+
+/** Half-written files of a process that was killed. Only for whoever holds the data directory's lock. */
+export function clearStaging(layout: Layout): void {
+  for (const name of readdirSync(layout.staging)) unlinkSync(join(layout.staging, name))
 }
 
 /** Directories the host takes files from; a dialect may add to them. */

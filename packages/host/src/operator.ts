@@ -22,7 +22,10 @@ export function createOperator(options: {
 }): Pick<Host, 'perform' | 'addGroup' | 'removeGroup' | 'replay'> {
   const { config, store, quarantine, effects, positions, now } = options
 
-  const asOperator = async (needs: { taskIds: string[] }, work: (context: OperationContext) => Outcome): Promise<Outcome> => {
+  const asOperator = async (
+    needs: { taskIds: string[] },
+    work: (context: OperationContext) => Outcome,
+  ): Promise<Outcome> => {
     const collected: Effect[] = []
     const outcome = await store.transaction({ requests: [], taskIds: needs.taskIds }, transaction =>
       work({
@@ -37,11 +40,15 @@ export function createOperator(options: {
     effects.apply(collected)
     return outcome
   }
-  const refuse = (code: Parameters<typeof refusal>[0], message: string): Outcome => ({ ok: false, error: refusal(code, message) })
+  const refuse = (code: Parameters<typeof refusal>[0], message: string): Outcome => ({
+    ok: false,
+    error: refusal(code, message),
+  })
   const taskIdsOf = (command: Command) =>
     'task_id' in command.payload && command.payload.task_id !== undefined ? [command.payload.task_id] : []
 
-  const performCommand = (command: Command) => asOperator({ taskIds: taskIdsOf(command) }, context => perform(command, context))
+  const performCommand = (command: Command) =>
+    asOperator({ taskIds: taskIdsOf(command) }, context => perform(command, context))
 
   return {
     perform: performCommand,
@@ -59,7 +66,12 @@ export function createOperator(options: {
       }
       // The operator asks for a new decision, so the first answer no longer counts.
       store.forgetRequest(Number(entry.id))
-      const failed = options.adopt(quarantine.pathOf(entry), entry.source_group, entry.directory, entry.original_file)
+      const failed = options.adopt(
+        quarantine.pathOf(entry),
+        entry.source_group,
+        entry.directory,
+        entry.original_file,
+      )
       if (failed !== undefined) return refuse('internal', `The file could not be moved (${failed}).`)
       quarantine.forget(entry)
       return { ok: true, result: { id, status: 'replayed' } }

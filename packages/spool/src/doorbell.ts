@@ -13,7 +13,7 @@ export interface Doorbell {
 
 export function hangDoorbell(
   directory: PinnedDirectory,
-  ring: () => void,
+  ring: (itself: boolean) => void,
   lost: () => void,
 ): Doorbell | string {
   let watcher: FSWatcher
@@ -21,7 +21,8 @@ export function hangDoorbell(
   const own = basename(directory.path)
   try {
     watcher = watch(directory.path, { persistent: false }, (_event, name) => {
-      if (name === null || name === own || isPostedName(name)) ring()
+      if (name === null || name === own) ring(true)
+      else if (isPostedName(name)) ring(false)
     })
   } catch (error) {
     return errorCode(error)

@@ -1,4 +1,4 @@
-import type { PinFailure } from './directory.ts'
+import type { PinFailure, PinnedDirectory } from './directory.ts'
 import type { Doorbell } from './doorbell.ts'
 import type { Pace } from './pace.ts'
 import type { Inbox } from './types.ts'
@@ -11,6 +11,8 @@ export interface Drop {
   /** of the directory that was last looked into; another one means that it was replaced */
   inode: number
   bell: Doorbell | undefined
+  /** kept open between looks while its bell tells when it is replaced */
+  pin: PinnedDirectory | undefined
   condition: 'unseen' | 'fine' | 'unclaimable' | PinFailure
   /** somebody rang, or it is time to look */
   dirty: boolean
@@ -79,6 +81,7 @@ export function createInboxState(inbox: Inbox): InboxState {
       path: `${inbox.path}/${name}`,
       inode: 0,
       bell: undefined,
+      pin: undefined,
       condition: 'unseen',
       dirty: true,
       crowded: false,

@@ -18,8 +18,16 @@ export function createNames(now: () => number = Date.now): () => string {
 export const isPostedName = (name: string) => name.endsWith('.json') && name.charCodeAt(0) !== 46
 
 /** Short enough to fit behind the claim's prefix in one file name; nothing a shell or a terminal could trip over. */
-const validName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,119}$/
-export const isValidName = (name: string) => validName.test(name)
+export function isValidName(name: string): boolean {
+  if (name.length === 0 || name.length > 120) return false
+  for (let i = 0; i < name.length; i++) {
+    const code = name.charCodeAt(i)
+    const letter = (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95
+    const digit = code >= 48 && code <= 57
+    if (!letter && !digit && (i === 0 || (code !== 45 && code !== 46))) return false
+  }
+  return true
+}
 
 const harmless = (name: string) => `!${name.replace(/[^A-Za-z0-9._-]/g, '_').slice(0, 100)}`
 

@@ -83,6 +83,8 @@ const maxGraceFactor = 5
 const maxWaitingPerInbox = 1000
 const litterAgeMs = 3_600_000
 const shedPerTurn = 256
+/** Handles kept between turns, out of the few thousand a process may have. */
+const pinLimit = 32
 
 export function createSpool(options: SpoolOptions): Spool {
   const {
@@ -105,6 +107,7 @@ export function createSpool(options: SpoolOptions): Spool {
 
   const inboxes = new Map<string, InboxState>()
   const polled = new Set<InboxState>()
+  const pins = new Set<Drop>()
   const troubled = new Set<Drop>()
   const deviceDelivers = new Map<number, boolean | Promise<void>>()
   const firstSeen = new Map<ClaimedFile['path'], number>()
@@ -200,24 +203,19 @@ export function createSpool(options: SpoolOptions): Spool {
   const gather = (): ClaimedFile[] => {
     const batch = late.length <= batchLimit ? late : late.slice(0, batchLimit)
     late = late.slice(batch.length)
-    const pins = new Map<Drop, PinnedDirectory | PinFailure>()
     const current = line
     line = []
     let next = 0
     for (; next < current.length && batch.length < batchLimit; next++) {
       const inbox = current[next]
-      if (inbox) takeTurn(inbox, batch, pins)
+      if (inbox) takeTurn(inbox, batch)
     }
     line = next < current.length ? [...current.slice(next), ...line] : line
-    for (const pin of pins.values()) if (typeof pin !== 'string') pin.close()
+    unpinIdle()
     return batch
   }
 
-  const takeTurn = (
-    inbox: InboxState,
-    batch: ClaimedFile[],
-    pins: Map<Drop, PinnedDirectory | PinFailure>,
-  ) => {
+  const takeTurn = (inbox: InboxState, batch: ClaimedFile[]) => {
     inbox.ready = false
     if (inbox.removed) return
     const allowance = options.allowance?.(inbox.id)
@@ -230,9 +228,9 @@ export function createSpool(options: SpoolOptions): Spool {
       })
       return
     }
-    if (inbox.shed.length > 0) shedSome(inbox, pins)
-    if (inbox.head === inbox.queue.length) refill(inbox, pins)
-    takeFiles(inbox, batch, pins, Math.min(share, allowance?.files ?? share))
+    if (inbox.shed.length > 0) shedSome(inbox)
+    if (inbox.head === inbox.queue.length) refill(inbox)
+    takeFiles(inbox, batch, Math.min(share, allowance?.files ?? share))
     if (inbox.head < inbox.queue.length || inbox.shed.length > 0 || inbox.drops.some(isDirty))
       makeReady(inbox)
     else settleFresh(inbox)
@@ -244,21 +242,32 @@ export function createSpool(options: SpoolOptions): Spool {
     freshLeft--
   }
 
-  const pinned = (drop: Drop, pins: Map<Drop, PinnedDirectory | PinFailure>) => {
-    let pin = pins.get(drop)
-    if (pin === undefined) {
-      pin = pinDirectory(drop.path)
-      pins.set(drop, pin)
-    }
+  /**
+   * The directory's handle. It is kept while the directory's bell tells when it is moved, removed or replaced, so that
+   * a lone file costs no opening; without a bell it is good for one turn.
+   */
+  const pinned = (drop: Drop): PinnedDirectory | PinFailure => {
+    if (drop.pin) return drop.pin
+    const pin = pinDirectory(drop.path)
+    if (typeof pin === 'string') return pin
+    drop.pin = pin
+    pins.add(drop)
     return pin
   }
 
-  const takeFiles = (
-    inbox: InboxState,
-    batch: ClaimedFile[],
-    pins: Map<Drop, PinnedDirectory | PinFailure>,
-    count: number,
-  ) => {
+  const unpin = (drop: Drop) => {
+    if (!drop.pin) return
+    drop.pin.close()
+    drop.pin = undefined
+    pins.delete(drop)
+  }
+
+  const unpinIdle = () => {
+    let over = pins.size - pinLimit
+    for (const drop of pins) if (!drop.bell || over-- > 0) unpin(drop)
+  }
+
+  const takeFiles = (inbox: InboxState, batch: ClaimedFile[], count: number) => {
     const { queue } = inbox
     const from = batch.length
     const time = now()
@@ -269,7 +278,7 @@ export function createSpool(options: SpoolOptions): Spool {
       const taken = batch.length - from
       if (taken >= count && !(taken < count + tieLimit && entry.time === queue[inbox.head - 1]?.time)) break
       inbox.head++
-      const directory = pinned(entry.drop, pins)
+      const directory = pinned(entry.drop)
       if (typeof directory === 'string') {
         entry.drop.dirty = true
         continue
@@ -282,7 +291,8 @@ export function createSpool(options: SpoolOptions): Spool {
       fault('claimed')
       if (entry.drop.condition === 'unclaimable') claimableAgain(entry.drop)
       file.mayGrow =
-        file.problem === 'unreadable' || (inbox.waiting < maxWaitingPerInbox && time - file.mtimeUs / 1000 < graceMs)
+        file.problem === 'unreadable' ||
+        (inbox.waiting < maxWaitingPerInbox && time - file.mtimeUs / 1000 < graceMs)
       const previous = batch.at(-1)
       if (batch.length > from && previous && compareFiles(previous, file) > 0) ordered = false
       batch.push(file)
@@ -301,14 +311,14 @@ export function createSpool(options: SpoolOptions): Spool {
 
   const isDirty = (drop: Drop) => drop.dirty
 
-  const refill = (inbox: InboxState, pins: Map<Drop, PinnedDirectory | PinFailure>) => {
+  const refill = (inbox: InboxState) => {
     const entries: Entry[] = []
     let sorted = true
     let last = Number.NEGATIVE_INFINITY
     let found = false
     for (const drop of inbox.drops) {
       if (!drop.dirty) continue
-      const listing = lookInto(drop, pins)
+      const listing = lookInto(drop)
       if (!listing) continue
       if (listing.names.length > 0) found = true
       for (let i = 0; i < listing.names.length; i++) {
@@ -335,12 +345,12 @@ export function createSpool(options: SpoolOptions): Spool {
     fault('listed')
   }
 
-  const lookInto = (drop: Drop, pins: Map<Drop, PinnedDirectory | PinFailure>) => {
+  const lookInto = (drop: Drop) => {
     const { rung, suspect } = drop
     drop.dirty = false
     drop.rung = false
     drop.suspect = false
-    const directory = pinned(drop, pins)
+    const directory = pinned(drop)
     if (typeof directory === 'string') return introuble(drop, directory)
     if (directory.inode !== drop.inode) {
       if (drop.inode !== 0 && drop.condition !== 'missing') {
@@ -389,6 +399,7 @@ export function createSpool(options: SpoolOptions): Spool {
       tell(condition, drop, advice)
     }
     takeDownBell(drop)
+    unpin(drop)
     retryLater(drop)
     return undefined
   }
@@ -426,9 +437,9 @@ export function createSpool(options: SpoolOptions): Spool {
       message: `${drop.inbox.id}/${drop.name} ${message}.`,
     })
 
-  const shedSome = (inbox: InboxState, pins: Map<Drop, PinnedDirectory | PinFailure>) => {
+  const shedSome = (inbox: InboxState) => {
     for (const { drop, name } of inbox.shed.splice(-shedPerTurn)) {
-      const directory = pinned(drop, pins)
+      const directory = pinned(drop)
       if (typeof directory === 'string') continue
       try {
         unlinkSync(
@@ -481,7 +492,7 @@ export function createSpool(options: SpoolOptions): Spool {
     if (delivers !== true) return poll(drop.inbox)
     const bell = hangDoorbell(
       directory,
-      () => ring(drop),
+      itself => ring(drop, itself),
       () => {
         takeDownBell(drop)
         drop.dirty = true
@@ -525,8 +536,9 @@ export function createSpool(options: SpoolOptions): Spool {
     drop.bell = undefined
   }
 
-  const ring = (drop: Drop) => {
-    if (drop.condition === 'unclaimable' && now() < drop.retryAt - drop.retryMs / 2 + 100) return
+  const ring = (drop: Drop, itself: boolean) => {
+    if (itself) unpin(drop)
+    else if (drop.condition === 'unclaimable' && now() < drop.retryAt) return
     drop.dirty = true
     drop.rung = true
     makeReady(drop.inbox)
@@ -632,6 +644,7 @@ export function createSpool(options: SpoolOptions): Spool {
       const changed = about?.mtimeMs ?? 0
       // A change of this moment may still be on its way as an event; it is looked at in the next round.
       if (about && about.ino === drop.inode && time - changed < 1000) continue
+      if (about?.ino !== drop.inode) unpin(drop)
       drop.suspect = drop.bell !== undefined
       drop.sweptMtimeMs = changed
       drop.dirty = true
@@ -703,7 +716,10 @@ export function createSpool(options: SpoolOptions): Spool {
       inbox.removed = true
       inbox.queue = []
       inbox.head = 0
-      for (const drop of inbox.drops) takeDownBell(drop)
+      for (const drop of inbox.drops) {
+        takeDownBell(drop)
+        unpin(drop)
+      }
       polled.delete(inbox)
       inboxes.delete(id)
     },
@@ -732,7 +748,12 @@ export function createSpool(options: SpoolOptions): Spool {
       clearInterval(tickTimer)
       clearTimeout(pollTimer)
       for (const timer of timers) clearTimeout(timer)
-      for (const inbox of inboxes.values()) for (const drop of inbox.drops) takeDownBell(drop)
+      for (const inbox of inboxes.values()) {
+        for (const drop of inbox.drops) {
+          takeDownBell(drop)
+          unpin(drop)
+        }
+      }
       await remover.close()
     },
   }

@@ -23,7 +23,7 @@ export function addConfig(program: Command): void {
         { title: 'NAME', value: setting => setting.name },
         { title: 'VALUE', value: setting => String(setting.value ?? setting.default), flexible: true },
         { title: 'FROM', value: setting => setting.source, flexible: true },
-        { title: 'VARIABLE', value: setting => setting.env },
+        { title: 'VARIABLE', value: setting => setting.env, flexible: true },
       ],
       process.stdout.isTTY ? process.stdout.columns : undefined,
     )

@@ -57,7 +57,7 @@ async function tail(
   if (!enough.signal.aborted) note('the daemon has ended.')
 }
 
-export function lineOf(command: CommandAnswer): string {
+function lineOf(command: CommandAnswer): string {
   const { outcome } = command
   const time = new Date(command.received_at)
   const two = (value: number) => String(value).padStart(2, '0')

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { whenCallerEnds } from '../caller.ts'
-import { exitCodes, Failure } from '../failure.ts'
+import { complain, exitCodes, Failure } from '../failure.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { sayInPassing } from '../output.ts'
 import { configOf } from '../session.ts'
@@ -30,25 +30,31 @@ export function addUp(program: Command): void {
 }
 
 async function run(options: UpOptions): Promise<void> {
+  try {
+    await serve(options)
+    process.exitCode = exitCodes.done
+  } catch (error) {
+    complain(error)
+  }
+  // Whatever a daemon that failed half-way still holds open must not keep it half alive.
+  process.exit()
+}
+
+async function serve(options: UpOptions): Promise<void> {
   const end = endAsked()
   const [{ startDaemon }, config] = await Promise.all([import('@hatchway/host'), configOf(options)])
-  const starting = startDaemon(config)
   // Asked to end while it still works off what was waiting: whatever is not finished is safe on disk.
-  const daemon = await Promise.race([starting, end])
-  if (daemon === undefined) process.exit(exitCodes.done)
+  const daemon = await Promise.race([startDaemon(config), end])
+  if (daemon === undefined) return
 
   if (options.createMain && !daemon.host.store.groups().some(group => group.main)) {
     const outcome = await daemon.host.addGroup(mainGroup)
-    if (!outcome.ok) {
-      await daemon.stop()
-      throw new Failure(`The main group cannot be added: ${outcome.error.message}`)
-    }
+    if (!outcome.ok) throw new Failure(`The main group cannot be added: ${outcome.error.message}`)
   }
   announce(daemon, options)
   await end
   await daemon.stop()
   if (!options.json) sayInPassing('hatchway has stopped.')
-  process.exit(exitCodes.done)
 }
 
 /** Resolves when somebody wants us to end, by a signal or by ending the process that started us for them. */

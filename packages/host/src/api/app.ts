@@ -1,6 +1,5 @@
 import { folderSchema, type Outcome, refusal, taskIdSchema } from '@hatchway/protocol'
 import { type Context, Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { z } from 'zod'
 import type { Host } from '../types.ts'
 import { commandOf, type GroupAnswer, messageOf, newGroupRequest, statusOf } from './answers.ts'
@@ -17,6 +16,8 @@ export interface ApiOptions {
   signal?: AbortSignal
   heartbeatMs?: number
   eventBufferBytes?: number
+  /** told of what should not have happened; left out: standard error */
+  report?: (error: Error) => void
 }
 
 const flag = z.enum(['0', '1', 'true', 'false']).transform(value => value === '1' || value === 'true')
@@ -28,6 +29,7 @@ const whole = (min: number, max: number) =>
     .pipe(z.int().min(min).max(max))
 const position = whole(0, Number.MAX_SAFE_INTEGER)
 
+const largestBody = 65_536
 const largestPage = 10_000
 const page = { after: position.optional(), limit: whole(1, largestPage).optional() }
 
@@ -47,23 +49,17 @@ const errorId = z.string().min(1).max(256)
 const taskCommands = { pause: 'pause_task', resume: 'resume_task', cancel: 'cancel_task' } as const
 
 export function createApi(host: Host, options: ApiOptions = {}): Hono {
-  const { heartbeatMs = 15_000, eventBufferBytes = 262_144 } = options
+  const { heartbeatMs = 15_000, eventBufferBytes = 262_144, report = console.error } = options
   const signal = options.signal ?? new AbortController().signal
   const app = new Hono()
 
   app.onError((error, c) => {
     if (error instanceof ApiError) return fail(c, error)
     // What went wrong inside may quote anything; the log has it, the answer does not (lesson 13).
+    report(error)
     return fail(c, new ApiError(refusal('internal', `The host failed: ${error.name}. Its log says more.`)))
   })
   app.notFound(c => fail(c, new ApiError(refusal('not_found', `There is no ${c.req.method} ${c.req.path}.`))))
-  app.use(
-    bodyLimit({
-      maxSize: 65_536,
-      onError: c => fail(c, new ApiError(refusal('too_large', 'A request may have 64 KiB.'))),
-    }),
-  )
-
   app.get('/status', c => c.json(statusOf(host)))
 
   app.get('/groups', c =>
@@ -75,7 +71,7 @@ export function createApi(host: Host, options: ApiOptions = {}): Hono {
     ),
   )
   app.post('/groups', async c => {
-    const { trigger, requires_trigger, channel, ...group } = check(newGroupRequest, await body(c))
+    const { trigger, requires_trigger, channel, ...group } = check(newGroupRequest, await bodyOf(c.req.raw))
     const optional = present({ trigger, requires_trigger, channel })
     const outcome = await host.addGroup({ ...group, ...optional })
     const added = host.store.groups().find(({ folder }) => folder === group.folder)
@@ -152,9 +148,16 @@ function done(c: Context, outcome: Outcome) {
   return c.json(outcome.result)
 }
 
-async function body(c: Context): Promise<unknown> {
+async function bodyOf(request: Request): Promise<unknown> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of request.body ?? []) {
+    size += part.length
+    if (size > largestBody) throw new ApiError(refusal('too_large', 'A request may have 64 KiB.'))
+    parts.push(part)
+  }
   try {
-    return JSON.parse(await c.req.text())
+    return JSON.parse(Buffer.concat(parts).toString('utf8'))
   } catch (error) {
     if (error instanceof SyntaxError) throw new ApiError(refusal('invalid_json', 'The body is not JSON.'))
     throw error

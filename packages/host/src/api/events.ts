@@ -14,7 +14,10 @@ export interface EventStreamOptions {
  * Commands as they become durable, one JSON object per line. The first line is a heartbeat: from then on nothing is
  * missed. A reader that does not keep up costs at most `bufferBytes`; what it misses is counted and said (promise 7).
  */
-export function eventStream(host: Host, options: EventStreamOptions): ReadableStream<Uint8Array> {
+export function eventStream(
+  host: Pick<Host, 'subscribe'>,
+  options: EventStreamOptions,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let dropped = 0
   let end = () => {}

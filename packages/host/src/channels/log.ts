@@ -6,6 +6,9 @@ export const createLogChannel = (log: Logger): Channel => ({
   name: 'log',
   reaches: () => true,
   async send(message) {
-    log.info({ group: message.group, jid: message.jid, sender: message.sender, text: message.text }, 'message')
+    log.info(
+      { group: message.group, jid: message.jid, sender: message.sender, text: message.text },
+      'message',
+    )
   },
 })

@@ -153,10 +153,11 @@ function explainIssue(issue: z.core.$ZodIssue, input: Tree, sources: ReadonlyMap
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map(key => {
       const name = [...issue.path, key].join('.')
+      const depth = issue.path.length
       const siblings = settings()
-        .filter(setting => setting.path.slice(0, -1).join('.') === issue.path.join('.'))
-        .map(setting => setting.name)
-      return `${name}${place(sources, name)} is not a setting; there are ${siblings.join(', ')}.`
+        .filter(({ path }) => path.slice(0, depth).join('.') === issue.path.join('.'))
+        .map(({ path }) => path.slice(0, depth + 1).join('.'))
+      return `${name}${place(sources, name)} is not a setting; there are ${[...new Set(siblings)].join(', ')}.`
     })
   }
   const name = issue.path.join('.')

@@ -10,7 +10,7 @@ const largest = Number.MAX_SAFE_INTEGER
 const day = 86_400_000
 
 /** `Intl` also takes offsets such as +02:00, which know nothing of summer time. */
-export const isTimeZone = (name: string): boolean => {
+const isTimeZone = (name: string): boolean => {
   if (!/^[A-Za-z]/.test(name)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })

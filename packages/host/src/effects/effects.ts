@@ -69,7 +69,10 @@ export function createEffects(options: EffectsOptions): Effects {
       try {
         quarantine.put(file, { code, error: message, type: row.type, at: new Date(row.receivedAt) })
       } catch (error) {
-        log.warn({ error, group: file.inbox, file: file.name }, 'a refused file could not be put into errors/; it stays in the spool')
+        log.warn(
+          { error, group: file.inbox, file: file.name },
+          'a refused file could not be put into errors/; it stays in the spool',
+        )
         return
       }
       fault('quarantined')
@@ -86,7 +89,9 @@ export function createEffects(options: EffectsOptions): Effects {
       if (!reply) return finishFile(file, row, repeated, true)
       if (visible) {
         // An agent that has its answer finds it in the snapshot, too.
-        snapshots.whenWritten(() => replies.send(row.group, reply, row.outcome, () => finishFile(file, row, repeated, false)))
+        snapshots.whenWritten(() =>
+          replies.send(row.group, reply, row.outcome, () => finishFile(file, row, repeated, false)),
+        )
         return
       }
       fault('answering')

@@ -48,9 +48,18 @@ export function createOutbox(options: {
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       const failed = attempts >= attemptsBeforeFailing
-      log.warn({ group: message.group, jid: message.jid, id: message.id, attempts, failed, reason }, 'a message was not delivered')
+      log.warn(
+        { group: message.group, jid: message.jid, id: message.id, attempts, failed, reason },
+        'a message was not delivered',
+      )
       const nextAttemptAt = now() + Math.min(longestPauseMs, 1000 * 2 ** attempts)
-      return { ...unchanged, nextAttemptAt, status: failed ? ('failed' as const) : ('pending' as const), error: reason, sentAt: null }
+      return {
+        ...unchanged,
+        nextAttemptAt,
+        status: failed ? ('failed' as const) : ('pending' as const),
+        error: reason,
+        sentAt: null,
+      }
     }
   }
 

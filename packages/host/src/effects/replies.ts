@@ -48,7 +48,10 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       if (Date.now() - since > giveUpMs) {
-        log.error({ group, id: address.id, reason }, 'an answer could not be placed for a day and was given up')
+        log.error(
+          { group, id: address.id, reason },
+          'an answer could not be placed for a day and was given up',
+        )
         return placed()
       }
       log.warn({ group, id: address.id, reason, pauseMs }, 'an answer cannot be placed yet')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { dialects, type Group, type OutgoingFile } from '@hatchway/protocol'
 import { pinDirectory, post } from '@hatchway/spool'
 import type { Logger } from 'pino'
+import type { Fault } from '../fault.ts'
 import type { Layout } from '../layout.ts'
 import type { Store } from '../store/types.ts'
 
@@ -30,8 +31,14 @@ export interface Snapshots {
 const pauseMs = 25
 const perSlice = 50
 
-export function createSnapshots(options: { layout: Layout; store: Store; log: Logger; now(): Date }): Snapshots {
-  const { layout, store, log, now } = options
+export function createSnapshots(options: {
+  layout: Layout
+  store: Store
+  log: Logger
+  fault: Fault
+  now(): Date
+}): Snapshots {
+  const { layout, store, log, fault, now } = options
   const tasks = new Set<string>()
   const groups = new Set<string>()
   let background: string[] = []
@@ -54,7 +61,13 @@ export function createSnapshots(options: { layout: Layout; store: Store; log: Lo
     }
   }
   const writeTasks = (group: Group) =>
-    write(group, dialects[group.dialect].tasks(store.tasks({ open: true, ...(group.main ? {} : { group: group.folder }) }), group))
+    write(
+      group,
+      dialects[group.dialect].tasks(
+        store.tasks({ open: true, ...(group.main ? {} : { group: group.folder }) }),
+        group,
+      ),
+    )
   const writeGroups = (group: Group) =>
     write(group, dialects[group.dialect].groups(store.groups(), group, syncedAt.value))
 
@@ -63,6 +76,7 @@ export function createSnapshots(options: { layout: Layout; store: Store; log: Lo
     timer = undefined
     if (tasks.size > 0 || groups.size > 0) {
       const begin = performance.now()
+      fault('snapshots')
       for (const group of store.groups()) {
         if (tasks.has(group.folder)) writeTasks(group)
         if (groups.has(group.folder)) writeGroups(group)

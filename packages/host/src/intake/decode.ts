@@ -1,8 +1,18 @@
-import { type ErrorCode, parseStrict, type Refusal, refusal, type Translation, translate } from '@hatchway/protocol'
+import {
+  type ErrorCode,
+  parseStrict,
+  type Refusal,
+  refusal,
+  type Translation,
+  translate,
+} from '@hatchway/protocol'
 import type { ClaimedFile, Problem } from '@hatchway/spool'
 
 /** A claimed file as far as it can be understood without knowing anything but the file. */
-export type Decoded = { kind: 'half_written' } | { kind: 'refused'; refusal: Refusal } | { kind: 'translated'; translation: Translation }
+export type Decoded =
+  | { kind: 'half_written' }
+  | { kind: 'refused'; refusal: Refusal }
+  | { kind: 'translated'; translation: Translation }
 
 const problems: Record<Problem, ErrorCode> = {
   bad_name: 'bad_name',
@@ -16,11 +26,13 @@ export function decode(file: ClaimedFile, limits: { fileBytes: number; jsonDepth
   const { problem } = file
   if (problem) {
     // A character, or a sector, that is not there yet may be a moment later.
-    if (file.mayGrow && (problem === 'invalid_utf8' || problem === 'unreadable')) return { kind: 'half_written' }
+    if (file.mayGrow && (problem === 'invalid_utf8' || problem === 'unreadable'))
+      return { kind: 'half_written' }
     return { kind: 'refused', refusal: refusal(problems[problem], describe(problem, limits.fileBytes)) }
   }
   const parsed = parseStrict(file.text, { depth: limits.jsonDepth })
-  if ('body' in parsed) return { kind: 'translated', translation: translate({ directory: file.drop, body: parsed.body }) }
+  if ('body' in parsed)
+    return { kind: 'translated', translation: translate({ directory: file.drop, body: parsed.body }) }
   if (parsed.incomplete && file.mayGrow) return { kind: 'half_written' }
   return { kind: 'refused', refusal: parsed.refusal }
 }

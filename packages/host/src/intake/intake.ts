@@ -63,7 +63,12 @@ export function createIntake(options: IntakeOptions): Intake {
   let handled = 0
   let refused = 0
 
-  const decide = (file: ClaimedFile, decoded: Translation | Refusal, transaction: Transaction, begun: number): Decision => {
+  const decide = (
+    file: ClaimedFile,
+    decoded: Translation | Refusal,
+    transaction: Transaction,
+    begun: number,
+  ): Decision => {
     const before = file.recovered ? transaction.handled(file.seq) : options.handledBefore(file)
     if (before) return { file, row: before, repeated: false, effects: noEffects }
 
@@ -96,7 +101,12 @@ export function createIntake(options: IntakeOptions): Intake {
     return { file, row, repeated: first !== null && first !== undefined, effects: collected }
   }
 
-  const execute = (file: ClaimedFile, translation: Translation, transaction: Transaction, collected: Effect[]): Outcome => {
+  const execute = (
+    file: ClaimedFile,
+    translation: Translation,
+    transaction: Transaction,
+    collected: Effect[],
+  ): Outcome => {
     const group = transaction.group(file.inbox)
     if (!group) {
       return refuse(refusal('unregistered_group', `No group is registered for the folder ${file.inbox}.`))
@@ -117,7 +127,11 @@ export function createIntake(options: IntakeOptions): Intake {
     })
   }
 
-  const decideAll = (files: readonly ClaimedFile[], decoded: readonly (Translation | Refusal)[], begun: number) =>
+  const decideAll = (
+    files: readonly ClaimedFile[],
+    decoded: readonly (Translation | Refusal)[],
+    begun: number,
+  ) =>
     store.transaction(needsOf(files, decoded), transaction => {
       const decisions: Decision[] = []
       for (let i = 0; i < files.length; i++) {
@@ -130,7 +144,11 @@ export function createIntake(options: IntakeOptions): Intake {
     })
 
   /** One command that the host stumbles over must not take the others of its batch with it. */
-  const decideOneByOne = async (files: readonly ClaimedFile[], decoded: readonly (Translation | Refusal)[], begun: number) => {
+  const decideOneByOne = async (
+    files: readonly ClaimedFile[],
+    decoded: readonly (Translation | Refusal)[],
+    begun: number,
+  ) => {
     const decisions: Decision[] = []
     for (const [i, file] of files.entries()) {
       file.recovered = true
@@ -141,7 +159,10 @@ export function createIntake(options: IntakeOptions): Intake {
       } catch (error) {
         if (error instanceof StoreFailure) throw error
         log.error({ error, group: file.inbox, file: file.name }, 'a command could not be handled')
-        const stumbled = refusal('internal', 'The host failed while handling this command; the file is kept for an operator.')
+        const stumbled = refusal(
+          'internal',
+          'The host failed while handling this command; the file is kept for an operator.',
+        )
         const refusedInstead = isTranslation(meaning) ? { ...meaning, command: stumbled } : stumbled
         decisions.push(...(await decideAll([file], [refusedInstead], begun)))
       }

@@ -22,7 +22,11 @@ export function createReboot(store: Store, currentBoot = bootId()): Reboot {
   const before = store.meta('boot')
   let known: Map<string, CommandRow> | undefined
   if (before !== undefined && before !== currentBoot) {
-    known = new Map(store.commands({ limit: looksBack }).map(row => [keyOf(row.group, row.directory, row.file, row.inode, row.mtimeUs), row]))
+    known = new Map(
+      store
+        .commands({ limit: looksBack })
+        .map(row => [keyOf(row.group, row.directory, row.file, row.inode, row.mtimeUs), row]),
+    )
   }
   return {
     handledBefore: file => known?.get(keyOf(file.inbox, file.drop, file.name, file.inode, file.mtimeUs)),

@@ -26,7 +26,9 @@ export function watchStrays(options: {
     for (const folder of readdirSync(ipc)) {
       if (isRegistered(folder) || !folderSchema.safeParse(folder).success) continue
       const path = join(ipc, folder)
-      const drops = possibleDrops.filter(drop => lstatSync(join(path, drop), { throwIfNoEntry: false })?.isDirectory())
+      const drops = possibleDrops.filter(drop =>
+        lstatSync(join(path, drop), { throwIfNoEntry: false })?.isDirectory(),
+      )
       if (drops.length === 0 || known.get(folder) === drops.join()) continue
       known.set(folder, drops.join())
       add({ id: folder, path, drops })

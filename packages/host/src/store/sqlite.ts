@@ -19,6 +19,7 @@ const checkpointPages = 4000
 export function openStore({ path, durability }: StoreOptions): Store {
   const database = new DatabaseSync(path, { timeout: 5000 })
   database.exec(`
+    PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'};
     PRAGMA wal_autocheckpoint = ${checkpointPages};

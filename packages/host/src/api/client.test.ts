@@ -1,0 +1,67 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Config, configSchema } from '../config.ts'
+import { acquire, DataDirectoryHeld } from '../lock.ts'
+import { startDaemon } from '../main.ts'
+import { groupAnswer, groupsAnswer, statusAnswer } from './answers.ts'
+import { connect } from './client.ts'
+
+const makeConfig = (): Config => ({
+  ...configSchema.parse({ timezone: 'UTC', logLevel: 'silent', durability: 'process' }),
+  data: mkdtempSync(join(tmpdir(), 'hatchway-client-')),
+})
+
+const family = { folder: 'family', jid: 'chat:1', name: 'Family' }
+
+test('one command waits for another to finish', async () => {
+  const config = makeConfig()
+  const first = await connect(config)
+  const second = connect(config)
+  await first.post('/groups', family, groupAnswer)
+  await first.close()
+  const client = await second
+  expect(await client.get('/groups', groupsAnswer)).toMatchObject([family])
+  await client.close()
+})
+
+test('somebody who holds the directory and does not answer is named in the end', async () => {
+  const config = makeConfig()
+  const lock = await acquire(config.data, { purpose: 'daemon' })
+  await expect(connect(config, { patienceMs: 100 })).rejects.toBeInstanceOf(DataDirectoryHeld)
+  lock.release()
+})
+
+test('a daemon that comes up while a command waits answers it', async () => {
+  const config = makeConfig()
+  const lock = await acquire(config.data)
+  const starting = startDaemon(config)
+  const connecting = connect(config)
+  lock.release()
+  // Either may be first; the other one waits its turn.
+  const client = await connecting
+  expect(await client.get('/status', statusAnswer)).toMatchObject({ data: config.data })
+  await client.close()
+  await (await starting).stop()
+})
+
+test('a daemon that ends between two questions is not missed', async () => {
+  const config = makeConfig()
+  const daemon = await startDaemon(config)
+  const client = await connect(config)
+  await client.post('/groups', family, groupAnswer)
+  expect(client.daemon).toBe(true)
+  await daemon.stop()
+  expect(await client.get('/groups', groupsAnswer)).toMatchObject([family])
+  expect(client.daemon).toBe(false)
+  await client.close()
+})
+
+test('without a daemon there are no events to wait for', async () => {
+  const client = await connect(makeConfig())
+  await client.events('/events', () => {
+    throw new Error('there should be none')
+  })
+  await client.close()
+})

@@ -1,0 +1,98 @@
+#!/usr/bin/env node
+// What a command of the README needs beside `npm ci`. Called by npm start, npm test and npm run bench: installs what is
+// missing where it may, names it where it may not, and does nothing, quickly, where all is there.
+//
+// Plain JavaScript without dependencies, because it also runs on an older Node and before anything is known to work.
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const neededNode = 24
+
+/** `service`: Debian starts it after installing, which is not wanted here. */
+const purposes = {
+  start: [],
+  test: [{ package: 'strace', without: 'tests that make system calls fail' }],
+  bench: [
+    { package: 'redis-server', service: true, without: 'the comparison with Redis Streams' },
+    { package: 'nats-server', service: true, without: 'the comparison with NATS JetStream' },
+  ],
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const say = line => process.stderr.write(`setup: ${line}\n`)
+
+// Debian puts some servers where an ordinary user's PATH does not look.
+const places = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin', '/sbin'].filter(
+  Boolean,
+)
+
+const canRun = path => {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return false
+    throw error
+  }
+}
+const isThere = program => places.some(place => canRun(join(place, program)))
+
+function checkNode() {
+  if (Number.parseInt(process.versions.node, 10) >= neededNode) return true
+  const own = join(root, 'node_modules', 'node', 'bin', 'node')
+  const { stdout } = spawnSync(own, ['--version'], { encoding: 'utf8' })
+  if (Number.parseInt((stdout ?? '').replace('v', ''), 10) >= neededNode) return true
+  say(`the project's own Node ${neededNode} is missing. Run: npm ci`)
+  say('If it still is afterwards, npm was told not to run scripts. Then run: npm rebuild node')
+  return false
+}
+
+/** The command that makes us root, if we are not; undefined: there is none that asks for nothing. */
+function becomeRoot() {
+  if (process.getuid?.() === 0) return []
+  if (isThere('sudo') && spawnSync('sudo', ['-n', 'true']).status === 0) return ['sudo', '-n']
+  return undefined
+}
+
+function install(missing) {
+  if (process.env.HATCHWAY_NO_INSTALL || !isThere('apt-get')) return
+  const asRoot = becomeRoot()
+  if (asRoot === undefined) return
+  const names = missing.map(part => part.package).join(' ')
+  const apt = 'apt-get -qq -o DPkg::Lock::Timeout=120'
+  // A file that answers 101 keeps Debian from starting what it has just installed.
+  const keepStopped = missing.some(part => part.service)
+    ? 'p=/usr/sbin/policy-rc.d; if [ ! -e $p ]; then trap "rm -f $p" EXIT; printf "#!/bin/sh\\nexit 101\\n" > $p; chmod 755 $p; fi; '
+    : ''
+  const script = `export DEBIAN_FRONTEND=noninteractive; ${keepStopped}i="${apt} install -y --no-install-recommends ${names}"; $i || { ${apt} update && $i; }`
+  say(`installing ${names} with apt-get, which may take a minute`)
+  const [command, ...args] = [...asRoot, 'sh', '-c', script]
+  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })
+  if (status === 0) return
+  const lines = error ? [error.message] : `${stdout}${stderr}`.trim().split('\n').slice(-5)
+  for (const line of lines) say(`  ${line}`)
+}
+
+function main(purpose) {
+  const parts = Object.hasOwn(purposes, purpose) ? purposes[purpose] : undefined
+  if (parts === undefined) {
+    say(`say what for: ${Object.keys(purposes).join(', ')}`)
+    return 64
+  }
+  if (!checkNode()) return 1
+  const missing = () => parts.filter(part => !isThere(part.package))
+  if (missing().length === 0) return 0
+  install(missing())
+  const still = missing()
+  for (const part of still) say(`${part.package} is not installed: ${part.without} will not run.`)
+  if (still.length > 0) {
+    say(
+      `Install it yourself, on Debian with: sudo apt-get install ${still.map(part => part.package).join(' ')}`,
+    )
+  }
+  return 0
+}
+
+process.exitCode = main(process.argv[2] ?? '')
