@@ -6,6 +6,6 @@ export default defineConfig({
     pool: 'forks',
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    reporters: process.env['CI'] ? ['default'] : ['default'],
+    reporters: process.env.CI ? ['default'] : ['default'],
   },
 })

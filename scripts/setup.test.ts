@@ -1,14 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 
 const setup = join(import.meta.dirname, 'setup.mjs')
 
 /** A PATH with nothing on it but what the test puts there; `strace` is in none of the other places. */
 function machine(programs: Record<string, string>): string {
   const bin = mkdtempSync(join(tmpdir(), 'hatchway-setup-'))
+  onTestFinished(() => rmSync(bin, { recursive: true }))
   symlinkSync('/bin/sh', join(bin, 'sh'))
   for (const [name, script] of Object.entries(programs)) {
     writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`)

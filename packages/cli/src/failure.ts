@@ -43,7 +43,13 @@ function explain(error: unknown): { sentence: string; exitCode: number } {
       return { sentence: `${sentence} Stop it first, or use another --data directory.`, exitCode }
     default:
       // Of the system's errors the message names the file and what is wrong; where in our code it came up helps nobody.
-      if ('syscall' in error) return { sentence, exitCode }
+      if ('syscall' in error) {
+        const denied = 'code' in error && (error.code === 'EACCES' || error.code === 'EPERM')
+        return {
+          sentence: denied ? `${sentence}. Run it as the daemon’s user, or as root.` : sentence,
+          exitCode,
+        }
+      }
       return { sentence: visible(error.stack ?? error.message).replaceAll('\\n', '\n'), exitCode }
   }
 }

@@ -111,7 +111,7 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
       ),
     audit() {
       const problems: string[] = []
-      const store = openStore({ path: layout.database, durability: 'process' })
+      const store = openStore({ path: layout.database, durability: 'process', prepare: false })
       const expectOnce = (
         what: string,
         expected: Map<string, string>,

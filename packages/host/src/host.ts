@@ -9,13 +9,14 @@ import { createSnapshots } from './effects/snapshots.ts'
 import { faultFromEnvironment } from './fault.ts'
 import { createIntake } from './intake/intake.ts'
 import { createReboot } from './intake/reboot.ts'
+import { rehearse } from './intake/rehearsal.ts'
 import { type Strays, watchStrays } from './intake/strays.ts'
 import {
   clearStaging,
   containerOwner,
   createGroupDirectories,
   createLayout,
-  dropsOf,
+  inboxOf,
   layoutOf,
 } from './layout.ts'
 import { acquire } from './lock.ts'
@@ -46,10 +47,14 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     purpose: options.watch ? 'daemon' : 'command',
   })
   clearStaging(layout)
-  const fault = faultFromEnvironment(process.env['HATCHWAY_FAULT'])
+  const fault = faultFromEnvironment(process.env.HATCHWAY_FAULT)
   const now = () => new Date()
   const owner = containerOwner(config)
-  const store = openStore({ path: layout.database, durability: config.durability })
+  const store = openStore({
+    path: layout.database,
+    durability: config.durability,
+    prepare: options.watch,
+  })
   const quarantine = createQuarantine({
     directory: layout.errors,
     staging: layout.staging,
@@ -67,7 +72,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     createGroupDirectories(layout, group, owner)
     // It may have been watched as a stray, with other directories.
     spool?.remove(folder)
-    spool?.add({ id: folder, path: `${layout.ipc}/${folder}`, drops: dropsOf(group) })
+    spool?.add(inboxOf(layout, group))
   }
   const outbox = options.watch
     ? createOutbox({
@@ -189,6 +194,17 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     const { message, ...about } = report
     const serious = report.kind !== 'mode' && report.kind !== 'appeared' && report.kind !== 'claimable'
     log[serious ? 'warn' : 'info'](about, message)
+    try {
+      respond(report)
+    } catch (error) {
+      // Its directory may be locked, or the disk full: that is one group's trouble and must not end the host.
+      log.error(
+        { ...about, reason: error instanceof Error ? error.message : String(error) },
+        'nothing could be done about it',
+      )
+    }
+  }
+  const respond = (report: Report) => {
     if (report.kind === 'shed' && report.inbox !== undefined && report.count) {
       quarantine.count(
         report.inbox,
@@ -211,8 +227,9 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     ...host,
     status: () => ({ ...host.status(), ...intake.counts() }),
     async start() {
+      rehearse(config)
       for (const group of store.groups()) {
-        running.add({ id: group.folder, path: `${layout.ipc}/${group.folder}`, drops: dropsOf(group) })
+        running.add(inboxOf(layout, group))
       }
       strays = watchStrays({
         ipc: layout.ipc,
@@ -224,7 +241,9 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       })
       await running.start()
       reboot.over()
-      snapshots.everything()
+      // After a clean stop they are as they should be; a look at each is taken all the same, in no hurry.
+      snapshots.everything(store.meta('snapshots') !== version)
+      store.setMeta('snapshots', '')
       outbox?.kick()
       chores = setInterval(() => {
         store.prune(config.keep)
@@ -234,6 +253,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     async stop() {
       clearInterval(chores)
       strays?.stop()
+      snapshots.flush()
+      store.setMeta('snapshots', version)
       await host.stop()
     },
   }

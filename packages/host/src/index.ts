@@ -1,4 +1,3 @@
-export { type Client, connect } from './api/client.ts'
 export { type Config, type ConfigInput, defineConfig, loadConfig } from './config.ts'
 export { DataDirectoryHeld } from './lock.ts'
 export { startDaemon } from './main.ts'

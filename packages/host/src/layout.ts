@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialects, type Group, inboundDirectories } from '@hatchway/protocol'
-import type { Owner } from '@hatchway/spool'
+import { type Inbox, type Owner, pinDirectory } from '@hatchway/spool'
 import type { Config } from './config.ts'
 
 /** Where everything lies below the data directory. Only `ipc/{folder}` and `groups/{folder}` are ever mounted. */
@@ -45,7 +45,22 @@ export function clearStaging(layout: Layout): void {
 const alwaysTaken = ['messages', 'tasks', 'groups']
 const takenIfPresent = inboundDirectories.filter(name => !alwaysTaken.includes(name))
 
-export const dropsOf = (group: Pick<Group, 'dialect'>): string[] => [
+/**
+ * What the spool takes from a group. Only a main group's registrations are ever carried out, so where the dialect does
+ * not have the directory `groups/`, it is not worth a watch: what a group puts there is refused at the next sweep.
+ */
+export function inboxOf(layout: Layout, group: Pick<Group, 'folder' | 'dialect' | 'main'>): Inbox {
+  const { directories } = dialects[group.dialect]
+  const registers = group.main || directories.includes('groups')
+  return {
+    id: group.folder,
+    path: join(layout.ipc, group.folder),
+    drops: dropsOf(group),
+    sweptOnly: registers ? [] : ['groups'],
+  }
+}
+
+const dropsOf = (group: Pick<Group, 'dialect'>): string[] => [
   ...alwaysTaken,
   ...takenIfPresent.filter(name => dialects[group.dialect].directories.includes(name)),
 ]
@@ -72,7 +87,20 @@ export function createGroupDirectories(layout: Layout, group: Group, owner: Owne
   ownedDirectory(join(layout.groups, group.folder), owner)
 }
 
+/** Whatever is there already is left alone, and what is made is given away by its handle: never through a link. */
 export function ownedDirectory(path: string, owner: Owner | undefined): void {
-  const made = mkdirSync(path, { recursive: true, mode: 0o700 })
-  if (made !== undefined && owner) chownSync(path, owner.uid, owner.gid)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return
+    throw error
+  }
+  if (!owner) return
+  const made = pinDirectory(path)
+  if (typeof made === 'string') return
+  try {
+    chownSync(made.path, owner.uid, owner.gid)
+  } finally {
+    made.close()
+  }
 }

@@ -1,13 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { acquire, DataDirectoryHeld, DataDirectoryUnusable, isFree } from './lock.ts'
 
 const lockModule = join(import.meta.dirname, 'lock.ts')
-const folder = () => mkdtempSync(join(tmpdir(), 'hatchway-lock-'))
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'hatchway-lock-'))
+  onTestFinished(() => rmSync(path, { recursive: true }))
+  return path
+}
 const holderOf = (data: string): unknown =>
   JSON.parse(readFileSync(join(data, 'state', 'daemon.json'), 'utf8'))
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { errorCode, type PinnedDirectory } from './directory.ts'
-import { claimName, isValidName, parseClaimName } from './names.ts'
+import { errorCode, type PinnedDirectory, within } from './directory.ts'
+import { type ClaimName, claimName, harmlessName, isValidName, parseClaimName } from './names.ts'
 import { createReader } from './read.ts'
 import type { ClaimedFile } from './types.ts'
 
@@ -18,7 +18,7 @@ export interface Claims {
   claim(from: PinnedDirectory, inbox: string, drop: string, name: string | Buffer): ClaimedFile | string
   /** takes over a file that is ours already, such as one that is to be handled again */
   adopt(path: string, inbox: string, drop: string, name: string): ClaimedFile | string
-  /** what an earlier process had claimed and not removed, oldest first */
+  /** what an earlier process had claimed and not removed, oldest first; to be read with `reread` */
   recover(): ClaimedFile[]
   reread(file: ClaimedFile): ClaimedFile
   nextBucket(): void
@@ -34,26 +34,14 @@ export function createClaims(options: { directory: string; fileLimit: number; fi
   let seq = options.firstSeq - 1
   let current = 0
 
-  const describe = (
-    path: string,
-    claim: { seq: number; inbox: string; drop: string; name: string; valid: boolean },
-    recovered: boolean,
-  ): ClaimedFile => {
-    const about = {
-      seq: claim.seq,
-      inbox: claim.inbox,
-      drop: claim.drop,
-      name: claim.name,
-      path,
-      recovered,
-      mayGrow: false,
-    }
+  const describe = (path: string, claim: ClaimName, recovered: boolean): ClaimedFile => {
+    const file = unread(path, claim, recovered)
     try {
       const content = read(path)
-      return { ...about, ...content, problem: claim.valid ? content.problem : 'bad_name' }
+      return { ...file, ...content, problem: claim.valid ? content.problem : 'bad_name' }
     } catch {
       // The disk failed, perhaps only for a moment: the consumer is told, and can have it read again.
-      return { ...about, inode: 0, mtimeUs: 0, size: 0, text: '', problem: 'unreadable' }
+      return { ...file, problem: claim.valid ? 'unreadable' : 'bad_name' }
     }
   }
 
@@ -66,13 +54,13 @@ export function createClaims(options: { directory: string; fileLimit: number; fi
       return errorCode(error)
     }
     seq = number
-    return describe(path, { seq: number, inbox, drop, name, valid: isValidName(name) }, false)
+    const valid = isValidName(name)
+    return describe(path, { seq: number, inbox, drop, name: valid ? name : harmlessName(name), valid }, false)
   }
 
   return {
     claim(from, inbox, drop, name) {
-      if (typeof name === 'string') return move(`${from.path}/${name}`, inbox, drop, name)
-      return move(Buffer.concat([Buffer.from(`${from.path}/`), name]), inbox, drop, name.toString('latin1'))
+      return move(within(from, name), inbox, drop, typeof name === 'string' ? name : name.toString('latin1'))
     },
     adopt: (path, inbox, drop, name) => move(path, inbox, drop, name),
     recover() {
@@ -82,7 +70,7 @@ export function createClaims(options: { directory: string; fileLimit: number; fi
           const claim = parseClaimName(entry)
           if (!claim) continue
           seq = Math.max(seq, claim.seq)
-          files.push(describe(join(bucket, entry), claim, true))
+          files.push(unread(join(bucket, entry), claim, true))
         }
       }
       return files.sort((a, b) => a.seq - b.seq)
@@ -96,3 +84,22 @@ export function createClaims(options: { directory: string; fileLimit: number; fi
     },
   }
 }
+
+const unread = (
+  path: string,
+  { seq, inbox, drop, name, valid }: ClaimName,
+  recovered: boolean,
+): ClaimedFile => ({
+  seq,
+  inbox,
+  drop,
+  name,
+  path,
+  inode: 0,
+  mtimeUs: 0,
+  size: 0,
+  text: '',
+  problem: valid ? undefined : 'bad_name',
+  recovered,
+  mayGrow: false,
+})

@@ -9,6 +9,8 @@ export interface PinnedDirectory {
   path: string
   inode: number
   device: number
+  /** when its entries last changed, as it was opened */
+  mtimeMs: number
   /** bytes the directory itself takes: a hint at how many names it has held */
   size: number
   close(): void
@@ -25,11 +27,12 @@ const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW 
 export function pinDirectory(path: string): PinnedDirectory | PinFailure {
   try {
     const fd = openSync(path, flags)
-    const { ino, dev, size } = fstatSync(fd)
+    const { ino, dev, mtimeMs, size } = fstatSync(fd)
     return {
       path: byHandle ? `/proc/self/fd/${fd}` : path,
       inode: ino,
       device: dev,
+      mtimeMs,
       size,
       close: () => closeSync(fd),
     }
@@ -37,6 +40,12 @@ export function pinDirectory(path: string): PinnedDirectory | PinFailure {
     return pinFailure(error)
   }
 }
+
+/** The path of a name in the directory; names that are not UTF-8 are bytes. */
+export const within = (directory: PinnedDirectory, name: string | Buffer): string | Buffer =>
+  typeof name === 'string'
+    ? `${directory.path}/${name}`
+    : Buffer.concat([Buffer.from(`${directory.path}/`), name])
 
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN'

@@ -1,32 +1,74 @@
 import { type FSWatcher, watch } from 'node:fs'
-import { basename } from 'node:path'
 import { errorCode, type PinnedDirectory } from './directory.ts'
 import { isPostedName } from './names.ts'
 
 /**
  * Events say "look", never what there is to see: names in them may be wrong, late, doubled or, when the kernel's
  * queue is full, silently missing (lesson 17). Rings for temporary files are not passed on.
+ *
+ * With tens of thousands of directories every object per bell counts, so all bells share their two listeners.
+ *
+ * The event loop reads events for as long as there are any. A writer that makes them faster than they are read would
+ * have it do nothing else, so its bell comes down.
  */
 export interface Doorbell {
   close(): void
 }
 
-export function hangDoorbell(
-  directory: PinnedDirectory,
-  ring: (itself: boolean) => void,
-  lost: () => void,
-): Doorbell | string {
-  let watcher: FSWatcher
-  // Watching through the handle keeps a link in the directory's place from being watched instead.
-  const own = basename(directory.path)
-  try {
-    watcher = watch(directory.path, { persistent: false }, (_event, name) => {
-      if (name === null || name === own) ring(true)
-      else if (isPostedName(name)) ring(false)
-    })
-  } catch (error) {
-    return errorCode(error)
-  }
-  watcher.on('error', lost)
-  return watcher
+export interface Doorbells<Owner> {
+  /** the bell, or the error code of the watch that was refused */
+  hang(directory: PinnedDirectory, owner: Owner): Doorbell | string
 }
+
+const quietly = { persistent: false } as const
+
+export interface Ringing<Owner> {
+  ring(owner: Owner, name: string | null): void
+  /** the watch failed, or the directory itself was moved, removed or given other rights: the bell is hung again */
+  lost(owner: Owner): void
+  /** events come faster than they can be read */
+  noisy(owner: Owner): void
+}
+
+/** More than the kernel's queue holds: without a pause, so many can only be written while they are being read. */
+const noise = 16_384
+
+export function createDoorbells<Owner>({ ring, lost, noisy }: Ringing<Owner>): Doorbells<Owner> {
+  const owners = new WeakMap<FSWatcher, Owner>()
+  /** events of this round of the event loop */
+  const events = new Map<FSWatcher, number>()
+  const calm = () => events.clear()
+
+  function changed(this: FSWatcher, _event: string, name: string | null) {
+    const owner = owners.get(this)
+    if (owner === undefined) return
+    if (events.size === 0) setImmediate(calm)
+    const count = (events.get(this) ?? 0) + 1
+    events.set(this, count)
+    if (count === noise) noisy(owner)
+    // A new directory may have got its inode, and would never ring.
+    else if (name !== null && isItself(name)) lost(owner)
+    else if (name === null || isPostedName(name)) ring(owner, name)
+  }
+  function failed(this: FSWatcher) {
+    const owner = owners.get(this)
+    if (owner !== undefined) lost(owner)
+  }
+
+  return {
+    hang(directory, owner) {
+      try {
+        // Watching through the handle keeps a link in the directory's place from being watched instead.
+        const watcher = watch(directory.path, quietly, changed)
+        watcher.on('error', failed)
+        owners.set(watcher, owner)
+        return watcher
+      } catch (error) {
+        return errorCode(error)
+      }
+    },
+  }
+}
+
+/** An event of the directory itself carries the last part of the path it is watched by: the handle's number. */
+const isItself = (name: string) => /^\d+$/.test(name)

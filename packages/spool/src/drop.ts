@@ -1,5 +1,6 @@
 import type { PinFailure, PinnedDirectory } from './directory.ts'
 import type { Doorbell } from './doorbell.ts'
+import type { Listing, Look } from './listing.ts'
 import type { Pace } from './pace.ts'
 import type { Inbox } from './types.ts'
 
@@ -8,6 +9,8 @@ export interface Drop {
   readonly inbox: InboxState
   readonly name: string
   readonly path: string
+  /** has no bell, whatever the mount can do */
+  readonly sweptOnly: boolean
   /** of the directory that was last looked into; another one means that it was replaced */
   inode: number
   bell: Doorbell | undefined
@@ -22,8 +25,22 @@ export interface Drop {
   sweptMtimeMs: number
   suspect: boolean
   rung: boolean
+  /** what the last ring was for, to see whether it was for a file that came or for one that we took */
+  rungFor: string | null
+  /** a look that is not through, and the listing of one that is, until the inbox's other directories are listed too */
+  look: Look | undefined
+  listing: Listing | undefined
+  /** which of all listings it was: later ones have a higher number */
+  listedAs: number
+  /** a directory that takes long to list is not listed all the time */
+  restUntil: number
+  /** something in it could not be claimed since the last look */
+  failed: boolean
+  failedAt: number
   retryAt: number
   retryMs: number
+  /** rang without end: no bell until then */
+  noise: { until: number; ms: number } | undefined
   tidiedAt: number
 }
 
@@ -41,7 +58,13 @@ export interface InboxState {
   head: number
   /** listed, over the limit, to be thrown away */
   shed: Entry[]
+  /** thrown away, and not reported yet */
   shedCount: number
+  /** when the look that is under way began, and when the very first one did */
+  lookBegan: number | undefined
+  firstLookBegan: number | undefined
+  /** everything that was there at the first look has been listed */
+  caughtUp: boolean
   ready: boolean
   parked: boolean
   removed: boolean
@@ -64,6 +87,9 @@ export function createInboxState(inbox: Inbox): InboxState {
     head: 0,
     shed: [],
     shedCount: 0,
+    lookBegan: undefined,
+    firstLookBegan: undefined,
+    caughtUp: false,
     ready: false,
     parked: false,
     removed: false,
@@ -79,6 +105,7 @@ export function createInboxState(inbox: Inbox): InboxState {
       inbox: state,
       name,
       path: `${inbox.path}/${name}`,
+      sweptOnly: inbox.sweptOnly?.includes(name) ?? false,
       inode: 0,
       bell: undefined,
       pin: undefined,
@@ -88,8 +115,16 @@ export function createInboxState(inbox: Inbox): InboxState {
       sweptMtimeMs: 0,
       suspect: false,
       rung: false,
+      rungFor: null,
+      look: undefined,
+      listing: undefined,
+      listedAs: 0,
+      restUntil: 0,
+      failed: false,
+      failedAt: 0,
       retryAt: 0,
       retryMs: 250,
+      noise: undefined,
       tidiedAt: 0,
     })
   }

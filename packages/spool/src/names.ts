@@ -4,14 +4,19 @@ import { randomBytes } from 'node:crypto'
  * Posted names carry their order: milliseconds, then a sequence number for posts of one millisecond, then chance so
  * that two processes of one writer never meet.
  */
-export function createNames(now: () => number = Date.now): () => string {
+export function createNames(now: () => number = Date.now, lastSequence = 999_999): () => string {
   let last = 0
   let sequence = 0
   return () => {
     const ms = Math.max(now(), last)
     sequence = ms === last ? sequence + 1 : 0
     last = ms
-    return `${ms}-${String(sequence).padStart(6, '0')}-${randomBytes(4).toString('hex')}.json`
+    // A clock that was set back an hour leaves an hour's posts to one millisecond.
+    if (sequence > lastSequence) {
+      last++
+      sequence = 0
+    }
+    return `${last}-${String(sequence).padStart(6, '0')}-${randomBytes(4).toString('hex')}.json`
   }
 }
 
@@ -29,7 +34,11 @@ export function isValidName(name: string): boolean {
   return true
 }
 
-const harmless = (name: string) => `!${name.replace(/[^A-Za-z0-9._-]/g, '_').slice(0, 100)}`
+/** Inboxes and drops are part of a claimed file's name, and have to be found in it again. */
+export const isValidInbox = (id: string) => /^[A-Za-z0-9_-]{1,64}$/.test(id)
+export const isValidDrop = (name: string) => /^[A-Za-z0-9_-]{1,32}$/.test(name)
+
+export const harmlessName = (name: string) => name.replace(/[^A-Za-z0-9._-]/g, '_').slice(0, 100)
 
 export interface ClaimName {
   seq: number
@@ -40,10 +49,10 @@ export interface ClaimName {
 }
 
 export const claimName = (seq: number, inbox: string, drop: string, name: string): string =>
-  `${seq}~${inbox}~${drop}~${isValidName(name) ? name : harmless(name)}`
+  `${seq}~${inbox}~${drop}~${isValidName(name) ? name : `!${harmlessName(name)}`}`
 
 export function parseClaimName(text: string): ClaimName | undefined {
-  const match = /^(\d{1,15})~([A-Za-z0-9_-]+)~([a-z_]+)~(!?)([A-Za-z0-9._-]+)$/.exec(text)
+  const match = /^(\d{1,15})~([A-Za-z0-9_-]+)~([A-Za-z0-9_-]+)~(!?)([A-Za-z0-9._-]+)$/.exec(text)
   if (!match) return undefined
   const [, seq = '', inbox = '', drop = '', mark = '', name = ''] = match
   return { seq: Number(seq), inbox, drop, name, valid: mark === '' }

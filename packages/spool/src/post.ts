@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   constants,
@@ -10,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { errorCode, pinDirectory } from './directory.ts'
+import { type PinnedDirectory, pinDirectory } from './directory.ts'
 import { createNames } from './names.ts'
 import type { Owner } from './types.ts'
 
@@ -31,6 +32,8 @@ export interface PostOptions {
 const freshName = createNames()
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
+// Not the process's number: two sandboxes, or two threads, have the same one, and would write into each other's file.
+const writer = randomBytes(6).toString('hex')
 let temporaryCounter = 0
 
 /**
@@ -40,28 +43,34 @@ let temporaryCounter = 0
  */
 export function post(directory: string, content: string | Uint8Array, options: PostOptions = {}): string {
   const name = options.name ?? freshName()
-  const pinned = pinDirectory(directory)
-  if (typeof pinned === 'string') {
-    throw Object.assign(new Error(`${directory} cannot be posted to: it is ${pinned.replaceAll('_', ' ')}`), {
-      code: pinned === 'missing' ? 'ENOENT' : pinned === 'not_a_directory' ? 'ENOTDIR' : 'EACCES',
-    })
+  if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) {
+    throw Object.assign(new Error(`${JSON.stringify(name)} is not the name of a file`), { code: 'EINVAL' })
   }
+  const target = pin(directory, directory)
+  let staging: PinnedDirectory | undefined
   try {
-    const temporary = join(
-      options.staging ?? ownStaging(directory),
-      `${process.pid}-${++temporaryCounter}-${name}.tmp`.slice(-250),
-    )
+    if (options.staging === undefined) staging = ownStaging(target, directory)
+    const temporary = join(staging?.path ?? options.staging ?? '', `${writer}-${++temporaryCounter}.tmp`)
     write(temporary, content, options)
     try {
-      renameSync(temporary, `${pinned.path}/${name}`)
+      renameSync(temporary, `${target.path}/${name}`)
     } catch (error) {
       unlinkSync(temporary)
       throw error
     }
     return name
   } finally {
-    pinned.close()
+    staging?.close()
+    target.close()
   }
+}
+
+function pin(path: string, name: string): PinnedDirectory {
+  const pinned = pinDirectory(path)
+  if (typeof pinned !== 'string') return pinned
+  throw Object.assign(new Error(`${name} cannot be posted to: it is ${pinned.replaceAll('_', ' ')}`), {
+    code: pinned === 'missing' ? 'ENOENT' : pinned === 'not_a_directory' ? 'ENOTDIR' : 'EACCES',
+  })
 }
 
 function write(
@@ -69,15 +78,7 @@ function write(
   content: string | Uint8Array,
   { mode = 0o644, owner, sync = false }: PostOptions,
 ): void {
-  let fd: number
-  try {
-    fd = openSync(path, flags, mode)
-  } catch (error) {
-    // A process with our number died while writing; its half file is nobody's.
-    if (errorCode(error) !== 'EEXIST') throw error
-    unlinkSync(path)
-    fd = openSync(path, flags, mode)
-  }
+  const fd = openSync(path, flags, mode)
   try {
     const bytes = typeof content === 'string' ? Buffer.from(content) : content
     for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
@@ -91,12 +92,11 @@ function write(
   }
 }
 
-const prepared = new Set<string>()
-function ownStaging(directory: string): string {
-  const staging = join(directory, '.tmp')
-  if (!prepared.has(staging)) {
-    mkdirSync(staging, { recursive: true })
-    prepared.add(staging)
-  }
-  return staging
+/** Pinned like the directory: a link in its place would have the half-written file made elsewhere. */
+function ownStaging(directory: PinnedDirectory, name: string): PinnedDirectory {
+  const path = `${directory.path}/.tmp`
+  const there = pinDirectory(path)
+  if (there !== 'missing') return typeof there === 'string' ? pin(path, `${name}/.tmp`) : there
+  mkdirSync(path, { recursive: true })
+  return pin(path, `${name}/.tmp`)
 }

@@ -7,11 +7,11 @@ const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | consta
 /**
  * Whether a file written into the directory rings its bell at all: a probe file is written and taken away again. It
  * shows that this side's events work; that the other side's writes ring too is seen, or not, as they come (a mount
- * whose writes arrive without a ring is polled from then on).
+ * whose writes arrive without a ring is polled from then on). Undefined: it could not be asked.
  */
-export async function deliversEvents(path: string, waitMs: number): Promise<boolean> {
+export async function deliversEvents(path: string, waitMs: number): Promise<boolean | undefined> {
   const directory = pinDirectory(path)
-  if (typeof directory === 'string') return false
+  if (typeof directory === 'string') return undefined
   try {
     return await ringsIn(directory, waitMs)
   } finally {
@@ -19,10 +19,11 @@ export async function deliversEvents(path: string, waitMs: number): Promise<bool
   }
 }
 
-function ringsIn(directory: PinnedDirectory, waitMs: number): Promise<boolean> {
+function ringsIn(directory: PinnedDirectory, waitMs: number): Promise<boolean | undefined> {
   const name = `.hatchway-probe-${randomBytes(6).toString('hex')}`
   return new Promise(resolve => {
-    const timer = setTimeout(() => done(false), waitMs)
+    // A busy process may have the event waiting beside the timer: it is given the rest of this round.
+    const timer = setTimeout(() => setImmediate(done, false), waitMs)
     const bell = (() => {
       try {
         return watch(directory.path, (_event, seen) => {
@@ -32,18 +33,19 @@ function ringsIn(directory: PinnedDirectory, waitMs: number): Promise<boolean> {
         return undefined
       }
     })()
-    const done = (answer: boolean) => {
+    const done = (answer: boolean | undefined) => {
       clearTimeout(timer)
       bell?.close()
       resolve(answer)
     }
-    if (!bell) return done(false)
-    bell.on('error', () => done(false))
+    // That no watch is to be had says nothing about the mount; whoever hangs the bell next is told why.
+    if (!bell) return done(true)
+    bell.on('error', () => done(undefined))
     try {
       closeSync(openSync(`${directory.path}/${name}`, flags, 0o600))
       unlinkSync(`${directory.path}/${name}`)
     } catch {
-      done(false)
+      done(undefined)
     }
   })
 }

@@ -1,4 +1,14 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  unlinkSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { errorCode } from './directory.ts'
 import { post } from './post.ts'
@@ -77,8 +87,8 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
       const entry = readEntry(join(directory, name))
       if (entry) summaries.set(inbox, entry)
     } else {
-      const size = lstatSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0
-      use(inbox, name.endsWith('.json') ? block : size)
+      const about = lstatSync(join(directory, name), { throwIfNoEntry: false })
+      use(inbox, name.endsWith('.json') ? block : about?.isFile() ? about.size : 0)
     }
   }
 
@@ -113,20 +123,17 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
       const name = entryName(file.inbox, String(file.seq), file.name)
       const target = join(directory, `${name}.error`)
       const stat = lstatSync(file.path, { throwIfNoEntry: false })
-      const kept = stat
-        ? stat.isFile() || stat.isDirectory()
-        : lstatSync(target, { throwIfNoEntry: false }) !== undefined
-      const cost = block + (stat?.isFile() ? stat.size : 0)
-      if ((used.get(file.inbox) ?? 0) + cost > limitBytes && !(stat?.isDirectory() ?? false)) {
-        addToSummary(
-          file.inbox,
-          code,
-          `The space for refused files is full; this many more were refused and not kept. The last reason: ${error}`,
-          1,
-          at,
-        )
-        if (stat) unlinkSync(file.path)
-        return
+      const there = stat ?? lstatSync(target, { throwIfNoEntry: false })
+      const kept = there !== undefined && isKept(there)
+      const size = there?.isFile() && kept ? there.size : 0
+      const again = lstatSync(join(directory, `${name}.error.json`), { throwIfNoEntry: false }) !== undefined
+      if (!again && (used.get(file.inbox) ?? 0) + block + size > limitBytes) {
+        // Neither here nor there: it was counted before.
+        if (!stat) return
+        if (isRemoved(file.path, stat)) {
+          const full = 'The space for refused files is full; this many more were refused and not kept.'
+          return addToSummary(file.inbox, code, `${full} The last reason: ${error}`, 1, at)
+        }
       }
       writeEntry(
         {
@@ -139,17 +146,17 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
           code,
           type,
           kept,
-          size: file.size,
+          size,
           count: 1,
         },
         `${name}.error.json`,
       )
-      use(file.inbox, cost)
+      if (!again) use(file.inbox, block)
       if (!stat) return
       if (kept) {
         renameSync(file.path, target)
-        // Kept for people to read, never to be run or written to.
-        if (stat.isFile()) chmodSync(target, 0o640)
+        use(file.inbox, size)
+        if (stat.isFile()) forReadingOnly(target)
       } else unlinkSync(file.path)
     },
     count(inbox, code, error, files, at) {
@@ -169,7 +176,14 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
       )
     },
     find(id) {
-      return this.list().find(entry => entry.id === id)
+      flush()
+      const mark = `-e.${id}-`
+      for (const name of readdirSync(directory)) {
+        if (!name.endsWith('.error.json') || !(name.includes(mark) || name === `${id}.error.json`)) continue
+        const entry = readEntry(join(directory, name))
+        if (entry?.id === id) return entry
+      }
+      return undefined
     },
     pathOf: entry =>
       join(directory, `${entryName(entry.source_group, entry.id, entry.original_file ?? '')}.error`),
@@ -184,7 +198,7 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
         if (errorCode(error) !== 'ENOENT') throw error
       }
       if (entry.original_file === null) summaries.delete(entry.source_group)
-      else use(entry.source_group, -(block + (entry.kept ? entry.size : 0)))
+      else use(entry.source_group, -(block + entry.size))
     },
     flush,
   }
@@ -194,8 +208,41 @@ const entryName = (inbox: string, id: string, name: string) => `${inbox}-e.${id}
 const summaryName = (inbox: string) => `${inbox}-summary.error.json`
 
 function readEntry(path: string): QuarantineEntry | undefined {
-  const entry: unknown = JSON.parse(readFileSync(path, 'utf8'))
-  return isEntry(entry) ? entry : undefined
+  try {
+    const entry: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    return isEntry(entry) ? entry : undefined
+  } catch {
+    // Empty after a power cut, or gone since it was listed: the others are to be seen all the same.
+    return undefined
+  }
+}
+
+/** Not what has a second name: with the first, its mode and its place would be changed for whoever has the other. */
+const isKept = (about: Stats) => (about.isFile() && about.nlink === 1) || about.isDirectory()
+
+/** A directory that is not empty is left: its writer may still be in it, and what is removed by path could be swapped. */
+function isRemoved(path: string, about: Stats): boolean {
+  if (!about.isDirectory()) {
+    unlinkSync(path)
+    return true
+  }
+  try {
+    rmdirSync(path)
+    return true
+  } catch (error) {
+    if (errorCode(error) !== 'ENOTEMPTY') throw error
+    return false
+  }
+}
+
+/** Kept for people to read, never to be run or written to. */
+function forReadingOnly(path: string): void {
+  try {
+    chmodSync(path, 0o640)
+  } catch (error) {
+    // Only its owner may, and a host that is not root is not the owner of what a sandbox wrote.
+    if (errorCode(error) !== 'EPERM') throw error
+  }
 }
 
 function isEntry(value: unknown): value is QuarantineEntry {

@@ -21,6 +21,7 @@ const backlogLimit = 100_000
 export function createRemover(failed: (message: string) => void): Remover {
   let worker: Worker | undefined
   let broken = false
+  let closed = false
   let outstanding = 0
   let waiting: (() => void)[] = []
 
@@ -61,13 +62,14 @@ export function createRemover(failed: (message: string) => void): Remover {
 
   return {
     remove(paths) {
-      if (paths.length <= few || broken || outstanding > backlogLimit) return unlinkNow(paths)
+      if (paths.length <= few || broken || closed || outstanding > backlogLimit) return unlinkNow(paths)
       worker ??= start()
       outstanding += paths.length
       worker.postMessage(paths)
     },
     settled: () => (outstanding === 0 ? Promise.resolve() : new Promise(resolve => waiting.push(resolve))),
     async close() {
+      closed = true
       if (outstanding > 0) {
         worker?.ref()
         await new Promise<void>(resolve => waiting.push(resolve))

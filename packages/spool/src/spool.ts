@@ -1,10 +1,10 @@
 import { lstatSync, unlinkSync } from 'node:fs'
 import { type Claims, createClaims } from './claims.ts'
-import { errorCode, type PinFailure, type PinnedDirectory, pinDirectory } from './directory.ts'
-import { hangDoorbell } from './doorbell.ts'
+import { errorCode, type PinFailure, type PinnedDirectory, pinDirectory, within } from './directory.ts'
+import { createDoorbells } from './doorbell.ts'
 import { createInboxState, type Drop, type Entry, type InboxState } from './drop.ts'
-import { list } from './listing.ts'
-import { compareFiles } from './names.ts'
+import { beginLook, countPosted, isLarge, isWhole, type Listing, type Look } from './listing.ts'
+import { compareFiles, isValidDrop, isValidInbox } from './names.ts'
 import { createPace } from './pace.ts'
 import { deliversEvents } from './probe.ts'
 import { createRemover } from './remove.ts'
@@ -23,6 +23,9 @@ import type { ClaimedFile, Inbox, Report, WatchMode } from './types.ts'
  * A turn takes a share of files from each ready inbox, up to one batch, claims and reads them, and hands the batch
  * over. The next turn begins when the consumer is done with it and the event loop has been around once, so that
  * rings of other inboxes are heard in between. A batch the consumer fails on is held and given again.
+ *
+ * A look is not a moment: while one directory is listed, files come into another. What was posted after it began is
+ * left for the next one wherever something posted before it could have been overlooked, so that the order stays.
  *
  * A directory has a bell (events), unless events do not reach it (then it is polled), or it is crowded: while files
  * come faster than they are taken, rings tell nothing new and cost a lot, so the bell comes down until it is calm.
@@ -56,35 +59,54 @@ export interface SpoolOptions {
 }
 
 export interface Spool {
-  /** resolves when everything that was waiting has been consumed */
+  /** resolves when everything that was waiting has been consumed, or `stop` was called */
   start(): Promise<void>
   add(inbox: Inbox): void
   remove(inbox: string): void
   wait(file: ClaimedFile): void
   discard(files: readonly ClaimedFile[]): void
-  /** has a file of ours handled as if the inbox had posted it; an error code if it cannot be moved */
+  /** has a file of ours handled as if the inbox had posted it; an error code if it cannot be moved, or not yet */
   adopt(path: string, inbox: string, drop: string, name: string): string | undefined
   /** look now, whatever the bells say */
   look(inbox: string): void
   mode(inbox: string): WatchMode | undefined
   /** whether files are known to be waiting */
   busy(): boolean
+  /** resolves when the batch that is being consumed has been */
   stop(): Promise<void>
 }
 
 const share = 32
 const batchLimit = 512
-/** Files of one millisecond are sorted by their own time, which needs all of them in one turn. */
-const tieLimit = 256
+/** Files are read into memory to be handed over, and large ones take longer. */
+const shareBytes = 4 * 1024 * 1024
+const batchBytes = 32 * 1024 * 1024
+/** Names that are gone, or cannot be claimed, cost time as well. */
+const attemptsPerTurn = 1024
+/** So many are looked into before the event loop gets its turn. */
+const inboxesPerTurn = 256
+/** Files of one millisecond are sorted by their own time, which needs all of them in one turn; no writer makes more. */
+const tieLimit = 64
 const crowd = 64
 const tickMs = 250
 const probeMs = 250
+const settledMs = 1000
 const maxGraceFactor = 5
 const maxWaitingPerInbox = 1000
 const litterAgeMs = 3_600_000
 const shedPerTurn = 256
 /** Handles kept between turns, out of the few thousand a process may have. */
 const pinLimit = 32
+const unclaimablePauseMs = 100
+/** Of more than this the oldest are not looked for: what is seen first counts as waiting. */
+const namesPerLook = 100_000
+/** A large directory is looked into for a tenth of the time at most. */
+const restFactor = 10
+/** Longer than an event takes. */
+const missedAfterMs = 100
+const minNoisyMs = 1000
+const maxNoisyMs = 60_000
+const maxParkedMs = 60_000
 
 export function createSpool(options: SpoolOptions): Spool {
   const {
@@ -97,6 +119,8 @@ export function createSpool(options: SpoolOptions): Spool {
     graceMs = 2000,
   } = options
   const now = options.now ?? Date.now
+  // Pauses are counted by a clock that nobody sets back.
+  const clock = () => performance.now()
   const fault = options.fault ?? (() => {})
   const claims: Claims = createClaims({
     directory: options.claimed,
@@ -110,23 +134,28 @@ export function createSpool(options: SpoolOptions): Spool {
   const pins = new Set<Drop>()
   const troubled = new Set<Drop>()
   const deviceDelivers = new Map<number, boolean | Promise<void>>()
-  const firstSeen = new Map<ClaimedFile['path'], number>()
+  /** files handed back as half-written, until it is time to read them again */
+  const waits = new Map<ClaimedFile['seq'], { timer: NodeJS.Timeout; inbox: InboxState | undefined }>()
+  const firstWaited = new WeakMap<ClaimedFile, number>()
   let line: InboxState[] = []
   let late: ClaimedFile[] = []
   let held: readonly ClaimedFile[] | undefined
   let heldMs = 0
+  let resting = false
   let started = false
   let stopped = false
-  let consuming = false
+  let consuming: Promise<void> | undefined
   let scheduled = false
   let freshLeft = 0
   let freshDone: (() => void) | undefined
+  let claimedDevice: number | undefined
   let watchRefused = false
   let pollTimer: NodeJS.Timeout | undefined
   let pollTimerAt = Number.POSITIVE_INFINITY
   let tickTimer: NodeJS.Timeout | undefined
   let sweepOrder: InboxState[] = []
   let sweepAt = 0
+  let listings = 0
   const timers = new Set<NodeJS.Timeout>()
 
   const later = (ms: number, work: () => void) => {
@@ -135,12 +164,13 @@ export function createSpool(options: SpoolOptions): Spool {
       if (!stopped) work()
     }, ms)
     timers.add(timer)
+    return timer
   }
 
   // --- turns -----------------------------------------------------------------------------------------------------
 
   const schedule = () => {
-    if (scheduled || consuming || stopped || !started) return
+    if (scheduled || consuming || resting || stopped || !started) return
     scheduled = true
     setImmediate(turn)
   }
@@ -154,7 +184,7 @@ export function createSpool(options: SpoolOptions): Spool {
 
   const turn = () => {
     scheduled = false
-    if (stopped || consuming) return
+    if (stopped || consuming || resting) return
     const batch = held ?? gather()
     if (batch.length === 0) return afterTurn()
     fault('gathered')
@@ -163,15 +193,23 @@ export function createSpool(options: SpoolOptions): Spool {
 
   const hand = (batch: readonly ClaimedFile[]) => {
     const failed = (error: unknown) => {
-      for (const file of batch) file.recovered = true
+      for (const file of batch) {
+        file.recovered = true
+        // It is in the batch that is given again, and must not come a second time.
+        endWait(file)
+      }
       held = batch
+      resting = true
       heldMs = Math.min(5000, Math.max(50, heldMs * 2))
       const reason = error instanceof Error ? error.message : String(error)
       report({
         kind: 'consumer_failed',
         message: `A batch of ${batch.length} files could not be taken and is kept; it is tried again in ${heldMs} ms: ${reason}`,
       })
-      later(heldMs, schedule)
+      later(heldMs, () => {
+        resting = false
+        schedule()
+      })
     }
     const taken = () => {
       held = undefined
@@ -182,9 +220,8 @@ export function createSpool(options: SpoolOptions): Spool {
     try {
       const done = consume(batch)
       if (!done) return taken()
-      consuming = true
-      done.then(taken, failed).finally(() => {
-        consuming = false
+      consuming = done.then(taken, failed).finally(() => {
+        consuming = undefined
         afterTurn()
       })
     } catch (error) {
@@ -193,47 +230,60 @@ export function createSpool(options: SpoolOptions): Spool {
   }
 
   const afterTurn = () => {
-    if (freshLeft === 0 && late.length === 0 && !held && freshDone) {
-      freshDone()
-      freshDone = undefined
-    }
+    if (freshLeft === 0 && late.length === 0 && !held) freshDone?.()
     if ((line.length > 0 || late.length > 0) && !held) schedule()
   }
 
   const gather = (): ClaimedFile[] => {
-    const batch = late.length <= batchLimit ? late : late.slice(0, batchLimit)
+    const batch: ClaimedFile[] = []
+    let bytes = 0
+    while (batch.length < late.length && batch.length < batchLimit && bytes < batchBytes) {
+      const file = late[batch.length]
+      if (!file) break
+      const again = readAgain(file)
+      bytes += again.text.length
+      batch.push(again)
+    }
     late = late.slice(batch.length)
     const current = line
     line = []
     let next = 0
-    for (; next < current.length && batch.length < batchLimit; next++) {
+    for (; next < current.length && next < inboxesPerTurn; next++) {
       const inbox = current[next]
-      if (inbox) takeTurn(inbox, batch)
+      if (!inbox || batch.length >= batchLimit || bytes >= batchBytes) break
+      bytes += takeTurn(inbox, batch)
+      unpinIdle()
     }
     line = next < current.length ? [...current.slice(next), ...line] : line
-    unpinIdle()
     return batch
   }
 
-  const takeTurn = (inbox: InboxState, batch: ClaimedFile[]) => {
+  const takeTurn = (inbox: InboxState, batch: ClaimedFile[]): number => {
     inbox.ready = false
-    if (inbox.removed) return
+    if (inbox.removed) return 0
     const allowance = options.allowance?.(inbox.id)
     if (allowance && allowance.files <= 0) {
       inbox.parked = true
       settleFresh(inbox)
-      later(Math.max(1, allowance.retryMs), () => {
+      later(Math.min(maxParkedMs, Math.max(1, allowance.retryMs)), () => {
         inbox.parked = false
         makeReady(inbox)
       })
-      return
+      return 0
     }
     if (inbox.shed.length > 0) shedSome(inbox)
     if (inbox.head === inbox.queue.length) refill(inbox)
-    takeFiles(inbox, batch, Math.min(share, allowance?.files ?? share))
-    if (inbox.head < inbox.queue.length || inbox.shed.length > 0 || inbox.drops.some(isDirty))
+    const bytes = takeFiles(inbox, batch, Math.min(share, allowance?.files ?? share))
+    if (inbox.shed.length === 0 && inbox.shedCount > 0) reportShed(inbox)
+    if (inbox.head === inbox.queue.length && !inbox.drops.some(isBeingListed)) {
+      for (const drop of inbox.drops)
+        if (drop.condition === 'unclaimable' && !drop.failed) claimableAgain(drop)
+      // Whatever comes in meanwhile, a flood must not keep `start` from ending.
+      if (inbox.caughtUp) settleFresh(inbox)
+    }
+    if (inbox.head < inbox.queue.length || inbox.shed.length > 0 || inbox.drops.some(wantsLook))
       makeReady(inbox)
-    else settleFresh(inbox)
+    return bytes
   }
 
   const settleFresh = (inbox: InboxState) => {
@@ -267,14 +317,15 @@ export function createSpool(options: SpoolOptions): Spool {
     for (const drop of pins) if (!drop.bell || over-- > 0) unpin(drop)
   }
 
-  const takeFiles = (inbox: InboxState, batch: ClaimedFile[], count: number) => {
+  const takeFiles = (inbox: InboxState, batch: ClaimedFile[], count: number): number => {
     const { queue } = inbox
     const from = batch.length
     const time = now()
     let ordered = true
-    while (inbox.head < queue.length) {
+    let bytes = 0
+    for (let attempts = 0; inbox.head < queue.length && attempts < attemptsPerTurn; attempts++) {
       const entry = queue[inbox.head]
-      if (!entry) break
+      if (!entry || bytes >= shareBytes) break
       const taken = batch.length - from
       if (taken >= count && !(taken < count + tieLimit && entry.time === queue[inbox.head - 1]?.time)) break
       inbox.head++
@@ -289,7 +340,9 @@ export function createSpool(options: SpoolOptions): Spool {
         continue
       }
       fault('claimed')
-      if (entry.drop.condition === 'unclaimable') claimableAgain(entry.drop)
+      // Only part of it is stuck: the rest need not wait as long.
+      if (entry.drop.condition === 'unclaimable') retrySoon(entry.drop, tickMs)
+      bytes += file.text.length
       file.mayGrow =
         file.problem === 'unreadable' ||
         (inbox.waiting < maxWaitingPerInbox && time - file.mtimeUs / 1000 < graceMs)
@@ -305,53 +358,132 @@ export function createSpool(options: SpoolOptions): Spool {
       inbox.queue = []
       inbox.head = 0
     }
+    return bytes
   }
 
   // --- looking ---------------------------------------------------------------------------------------------------
 
-  const isDirty = (drop: Drop) => drop.dirty
+  const isBeingListed = (drop: Drop) => drop.look !== undefined
+  const mayLook = (drop: Drop) => !troubled.has(drop) && clock() >= drop.restUntil
+  const wantsLook = (drop: Drop) => isBeingListed(drop) || (drop.dirty && clock() >= drop.restUntil)
 
   const refill = (inbox: InboxState) => {
-    const entries: Entry[] = []
-    let sorted = true
-    let last = Number.NEGATIVE_INFINITY
-    let found = false
-    for (const drop of inbox.drops) {
-      if (!drop.dirty) continue
-      const listing = lookInto(drop)
-      if (!listing) continue
-      if (listing.names.length > 0) found = true
-      for (let i = 0; i < listing.names.length; i++) {
-        const name = listing.names[i]
-        const time = listing.times[i]
-        if (name === undefined || time === undefined) continue
-        if (time < last) sorted = false
-        last = time
-        entries.push({ drop, name, time })
-      }
-    }
-    if (!sorted) entries.sort((a, b) => a.time - b.time)
-    if (entries.length > waitingLimit) {
-      inbox.shed = entries.splice(waitingLimit)
-      inbox.shedCount += inbox.shed.length
-    }
+    inbox.lookBegan ??= now()
+    inbox.firstLookBegan ??= inbox.lookBegan
+    if (!listDrops(inbox)) return
+    const began = inbox.lookBegan
+    const listed = entriesOf(inbox)
+    const entries = isOneMoment(inbox) ? listed : postedBefore(began, listed)
+    inbox.caughtUp = entries.length === listed.length || began > inbox.firstLookBegan
+    inbox.lookBegan = undefined
+    for (const drop of inbox.drops) drop.listing = undefined
+    inbox.shed = entries.length > waitingLimit ? entries.splice(waitingLimit) : []
     inbox.queue = entries
     inbox.head = 0
     if (inbox.pace) {
-      if (found) inbox.pace.found()
+      if (listed.length > 0) inbox.pace.found()
       else inbox.pace.foundNothing()
       pollIn(inbox, inbox.pace.everyMs)
     }
     fault('listed')
   }
 
-  const lookInto = (drop: Drop) => {
-    const { rung, suspect } = drop
-    drop.dirty = false
-    drop.rung = false
-    drop.suspect = false
+  /** Lists the directories that rang, or are due, then the others where it matters; false while one is not through. */
+  const listDrops = (inbox: InboxState): boolean => {
+    for (const drop of inbox.drops) {
+      if (!drop.listing && wantsLook(drop) && !lookInto(drop)) return false
+    }
+    if (inbox.drops.length === 1 || isAnnounced(inbox)) return true
+    for (const drop of inbox.drops) {
+      if (!drop.listing && mayLook(drop) && !lookInto(drop)) return false
+    }
+    return true
+  }
+
+  /** Nothing, or one file whose ring was heard: rings come in order, so whatever was posted before it has rung, too. */
+  const isAnnounced = (inbox: InboxState): boolean => {
+    let count = 0
+    for (const { listing, rungFor } of inbox.drops) {
+      if (!listing) continue
+      count += listing.names.length
+      if (count > 1 || (listing.names.length === 1 && listing.names[0] !== rungFor)) return false
+    }
+    return true
+  }
+
+  const entriesOf = (inbox: InboxState): Entry[] => {
+    const entries: Entry[] = []
+    let sorted = true
+    let last = Number.NEGATIVE_INFINITY
+    for (const drop of inbox.drops) {
+      if (!drop.listing) continue
+      const { names, times } = drop.listing
+      for (let i = 0; i < names.length; i++) {
+        const name = names[i]
+        const time = times[i]
+        if (name === undefined || time === undefined) continue
+        if (time <= last) sorted = false
+        last = time
+        entries.push({ drop, name, time })
+      }
+    }
+    return sorted ? entries : entries.sort(compareEntries)
+  }
+
+  /** Whether the listings together show what was there at one moment. */
+  const isOneMoment = (inbox: InboxState): boolean => {
+    if (!inbox.drops.every(({ listing }) => !listing || isWhole(listing))) return false
+    if (inbox.drops.length === 1 || isAnnounced(inbox)) return true
+    let last = 0
+    for (const drop of inbox.drops) if (drop.listing?.names.length) last = Math.max(last, drop.listedAs)
+    return inbox.drops.every(drop => {
+      if (!drop.listing || drop.listedAs >= last) return true
+      const directory = pinned(drop)
+      if (typeof directory === 'string') return false
+      try {
+        return !isLarge(directory) && countPosted(directory) === drop.listing.names.length
+      } catch {
+        // It cannot be read any more: the next look says so.
+        return false
+      }
+    })
+  }
+
+  /** A name from the future is its writer's own doing, and not waited for. */
+  const postedBefore = (began: number, entries: Entry[]): Entry[] => {
+    const until = now()
+    return entries.filter(({ time, drop }) => {
+      if (time < began || time > until) return true
+      drop.dirty = true
+      return false
+    })
+  }
+
+  /** False while it is not through. What is found lies in `drop.listing` until all of the inbox is listed. */
+  const lookInto = (drop: Drop): boolean => {
     const directory = pinned(drop)
     if (typeof directory === 'string') return introuble(drop, directory)
+    let look: Look
+    let listing: Listing | undefined
+    try {
+      look = drop.look ??= approach(drop, directory)
+      listing = look.next(directory)
+    } catch (error) {
+      return introuble(drop, errorCode(error) === 'ENOENT' ? 'missing' : 'unreadable')
+    }
+    if (!listing) return false
+    drop.look = undefined
+    if (look.tookMs > 0) rest(drop, look.tookMs)
+    drop.listing = listing
+    drop.listedAs = ++listings
+    understand(drop, directory, listing)
+    return true
+  }
+
+  /** The bell is hung first, so that nothing comes unnoticed between the look and the bell (lesson 17). */
+  const approach = (drop: Drop, directory: PinnedDirectory) => {
+    drop.dirty = false
+    drop.failed = false
     if (directory.inode !== drop.inode) {
       if (drop.inode !== 0 && drop.condition !== 'missing') {
         tell('replaced', drop, 'was replaced by another directory; it is watched anew')
@@ -366,14 +498,24 @@ export function createSpool(options: SpoolOptions): Spool {
       troubled.delete(drop)
     }
     if (!drop.bell && !drop.crowded) hangBell(drop, directory)
-    let listing: ReturnType<typeof list>
-    try {
-      listing = list(directory)
-    } catch (error) {
-      return introuble(drop, errorCode(error) === 'ENOENT' ? 'missing' : 'unreadable')
-    }
-    const count = listing.names.length
-    if (count > crowd) {
+    return beginLook(directory, Math.max(namesPerLook, 2 * waitingLimit))
+  }
+
+  const rest = (drop: Drop, lookedMs: number) => {
+    const ms = lookedMs * restFactor
+    drop.restUntil = clock() + ms
+    later(ms + 1, () => {
+      if (drop.dirty) makeReady(drop.inbox)
+    })
+  }
+
+  const understand = (drop: Drop, directory: PinnedDirectory, { names, others }: Listing) => {
+    const { rung, rungFor, suspect } = drop
+    drop.rung = false
+    drop.suspect = false
+    // So that the next sweep passes over it, unless a change of this very moment could hide behind the same time.
+    if (now() - directory.mtimeMs > settledMs) drop.sweptMtimeMs = directory.mtimeMs
+    if (names.length > crowd) {
       takeDownBell(drop)
       drop.crowded = true
       drop.dirty = true
@@ -381,13 +523,24 @@ export function createSpool(options: SpoolOptions): Spool {
       drop.crowded = false
       drop.dirty = true
     }
-    if (suspect && count > 0) missedEvent(drop)
-    if (rung && count > 0) heardEvent(drop.inbox)
-    if (listing.others.length > 0) tidy(drop, directory, listing.others)
-    return listing
+    if (suspect && !rung && names.slice(0, crowd).some(name => hasWaited(directory, name))) missedEvent(drop)
+    // Our own claims ring, too; that proves nothing about the other side's posts.
+    if (drop.inbox.demoted && rungFor !== null && names.includes(rungFor)) heardEvent(drop.inbox)
+    if (others.length > 0) tidy(drop, directory, others)
   }
 
-  const introuble = (drop: Drop, condition: PinFailure): undefined => {
+  /** Long enough for its event to have come. The time of its rename is the one that its writer cannot set. */
+  const hasWaited = (directory: PinnedDirectory, name: string | Buffer): boolean => {
+    try {
+      return now() - lstatSync(within(directory, name)).ctimeMs >= missedAfterMs
+    } catch {
+      // Taken back, or out of reach: no sign of anything.
+      return false
+    }
+  }
+
+  const introuble = (drop: Drop, condition: PinFailure): true => {
+    drop.dirty = false
     if (drop.condition !== condition) {
       drop.condition = condition
       const advice = {
@@ -398,10 +551,9 @@ export function createSpool(options: SpoolOptions): Spool {
       }[condition]
       tell(condition, drop, advice)
     }
-    takeDownBell(drop)
-    unpin(drop)
+    leave(drop)
     retryLater(drop)
-    return undefined
+    return true
   }
 
   const cannotClaim = (drop: Drop, code: string) => {
@@ -413,20 +565,33 @@ export function createSpool(options: SpoolOptions): Spool {
           : `does not let its files be moved out (${code}); nothing in it is executed until it does`
       tell('unclaimable', drop, advice)
     }
-    retryLater(drop)
+    // However full it is, it is not looked into again before its time.
+    drop.dirty = false
+    drop.failedAt = clock()
+    if (!drop.failed) retryLater(drop)
+    drop.failed = true
   }
 
   const claimableAgain = (drop: Drop) => {
     drop.condition = 'fine'
     drop.retryMs = tickMs
     troubled.delete(drop)
+    if (!drop.bell) drop.dirty = true
     tell('claimable', drop, 'lets its files be moved out again')
   }
 
   const retryLater = (drop: Drop) => {
-    drop.retryAt = now() + drop.retryMs
-    drop.retryMs = Math.min(10_000, drop.retryMs * 2)
+    // A look in between, because somebody rang, is not a retry that failed.
+    if (troubled.has(drop) && clock() < drop.retryAt) return
+    drop.retryAt = clock() + drop.retryMs
+    // Where only a look shows what has come, a few stuck files must not keep the others waiting.
+    const longest = drop.condition === 'unclaimable' && !drop.bell && !drop.crowded ? 1000 : 10_000
+    drop.retryMs = Math.min(longest, drop.retryMs * 2)
     troubled.add(drop)
+  }
+
+  const retrySoon = (drop: Drop, ms: number) => {
+    drop.retryAt = Math.min(drop.retryAt, drop.failedAt + ms)
   }
 
   const tell = (kind: Report['kind'], drop: Drop, message: string) =>
@@ -442,17 +607,17 @@ export function createSpool(options: SpoolOptions): Spool {
       const directory = pinned(drop)
       if (typeof directory === 'string') continue
       try {
-        unlinkSync(
-          typeof name === 'string'
-            ? `${directory.path}/${name}`
-            : Buffer.concat([Buffer.from(`${directory.path}/`), name]),
-        )
+        unlinkSync(within(directory, name))
+        inbox.shedCount++
       } catch (error) {
-        inbox.shedCount--
-        if (errorCode(error) !== 'ENOENT') cannotClaim(drop, errorCode(error))
+        // A directory goes the way of all files, when its turn comes.
+        const code = errorCode(error)
+        if (code !== 'ENOENT' && code !== 'EISDIR') cannotClaim(drop, code)
       }
     }
-    if (inbox.shed.length > 0) return
+  }
+
+  const reportShed = (inbox: InboxState) => {
     report({
       kind: 'shed',
       inbox: inbox.id,
@@ -463,16 +628,16 @@ export function createSpool(options: SpoolOptions): Spool {
   }
 
   /** Temporary files whose writer is long gone, and whatever else is no posted file, would slow every look for ever. */
-  const tidy = (drop: Drop, directory: PinnedDirectory, names: readonly string[]) => {
+  const tidy = (drop: Drop, directory: PinnedDirectory, names: readonly (string | Buffer)[]) => {
     const time = now()
     if (time - drop.tidiedAt < litterAgeMs / 6) return
     drop.tidiedAt = time
     let count = 0
-    for (const name of names.slice(0, 5000)) {
-      const path = `${directory.path}/${name}`
-      const about = lstatSync(path, { throwIfNoEntry: false })
-      if (!about || about.isDirectory() || time - about.mtimeMs < litterAgeMs) continue
+    for (const name of names) {
+      const path = within(directory, name)
       try {
+        const about = lstatSync(path)
+        if (about.isDirectory() || time - about.ctimeMs < litterAgeMs) continue
         unlinkSync(path)
         count++
       } catch (error) {
@@ -486,19 +651,15 @@ export function createSpool(options: SpoolOptions): Spool {
   // --- bells, polls and sweeps -----------------------------------------------------------------------------------
 
   const hangBell = (drop: Drop, directory: PinnedDirectory) => {
+    if (drop.sweptOnly) return
     if (options.events === 'off') return poll(drop.inbox)
     const delivers = deviceDelivers.get(directory.device)
-    if (delivers === undefined) deviceDelivers.set(directory.device, probeDevice(directory.device, drop.path))
-    if (delivers !== true) return poll(drop.inbox)
-    const bell = hangDoorbell(
-      directory,
-      itself => ring(drop, itself),
-      () => {
-        takeDownBell(drop)
-        drop.dirty = true
-        makeReady(drop.inbox)
-      },
-    )
+    if (delivers === undefined) {
+      const place = directory.device === claimedDevice ? options.claimed : drop.path
+      deviceDelivers.set(directory.device, probeDevice(directory.device, place))
+    }
+    if (delivers !== true || (drop.noise && clock() < drop.noise.until)) return poll(drop.inbox)
+    const bell = bells.hang(directory, drop)
     if (typeof bell !== 'string') {
       drop.bell = bell
       if (!drop.inbox.demoted && drop.inbox.pace) considerEvents(drop.inbox)
@@ -523,7 +684,8 @@ export function createSpool(options: SpoolOptions): Spool {
 
   const probeDevice = async (device: number, path: string) => {
     const delivers = await deliversEvents(path, probeMs)
-    deviceDelivers.set(device, delivers)
+    if (delivers === undefined) deviceDelivers.delete(device)
+    else deviceDelivers.set(device, delivers)
     if (stopped || !delivers) return
     for (const inbox of polled) {
       for (const drop of inbox.drops) drop.dirty = true
@@ -536,13 +698,44 @@ export function createSpool(options: SpoolOptions): Spool {
     drop.bell = undefined
   }
 
-  const ring = (drop: Drop, itself: boolean) => {
-    if (itself) unpin(drop)
-    else if (drop.condition === 'unclaimable' && now() < drop.retryAt) return
+  const lost = (drop: Drop) => {
+    takeDownBell(drop)
+    unpin(drop)
     drop.dirty = true
-    drop.rung = true
     makeReady(drop.inbox)
   }
+
+  const leave = (drop: Drop) => {
+    takeDownBell(drop)
+    unpin(drop)
+    drop.look?.close()
+    drop.look = undefined
+    drop.listing = undefined
+  }
+
+  const ring = (drop: Drop, name: string | null) => {
+    // Each attempt rings by itself.
+    if (drop.condition === 'unclaimable' && clock() < drop.failedAt + unclaimablePauseMs) {
+      return retrySoon(drop, unclaimablePauseMs)
+    }
+    drop.dirty = true
+    drop.rung = true
+    drop.rungFor = name
+    makeReady(drop.inbox)
+  }
+
+  const noisy = (drop: Drop) => {
+    takeDownBell(drop)
+    const before = drop.noise && clock() - drop.noise.until < maxNoisyMs ? drop.noise.ms : 0
+    const ms = Math.min(maxNoisyMs, Math.max(minNoisyMs, before * 2))
+    drop.noise = { until: clock() + ms, ms }
+    tell('noisy', drop, `rings without end; its bell is taken down for ${ms / 1000} s and it is polled`)
+    poll(drop.inbox)
+    drop.dirty = true
+    makeReady(drop.inbox)
+  }
+
+  const bells = createDoorbells<Drop>({ ring, lost, noisy })
 
   const poll = (inbox: InboxState) => {
     if (inbox.pace) return
@@ -553,7 +746,8 @@ export function createSpool(options: SpoolOptions): Spool {
   }
 
   const considerEvents = (inbox: InboxState) => {
-    if (inbox.drops.some(drop => drop.condition === 'fine' && !drop.bell && !drop.crowded)) return
+    if (inbox.drops.some(drop => drop.condition === 'fine' && !drop.bell && !drop.crowded && !drop.sweptOnly))
+      return
     inbox.pace = undefined
     polled.delete(inbox)
     if (started && !inbox.fresh) reportMode(inbox, 'events')
@@ -567,7 +761,7 @@ export function createSpool(options: SpoolOptions): Spool {
       message:
         mode === 'events'
           ? `${inbox.id} is watched by events.`
-          : `${inbox.id} is polled: events do not reach it.`,
+          : `${inbox.id} is polled: events do not reach it, or cannot be relied on.`,
     })
 
   const missedEvent = (drop: Drop) => {
@@ -588,7 +782,7 @@ export function createSpool(options: SpoolOptions): Spool {
   }
 
   const pollIn = (inbox: InboxState, ms: number) => {
-    inbox.pollAt = now() + ms
+    inbox.pollAt = clock() + ms
     if (inbox.pollAt >= pollTimerAt) return
     clearTimeout(pollTimer)
     pollTimerAt = inbox.pollAt
@@ -598,7 +792,7 @@ export function createSpool(options: SpoolOptions): Spool {
   const pollDue = () => {
     pollTimerAt = Number.POSITIVE_INFINITY
     if (stopped) return
-    const time = now()
+    const time = clock()
     let earliest = Number.POSITIVE_INFINITY
     for (const inbox of polled) {
       if (inbox.pollAt <= time) {
@@ -617,7 +811,7 @@ export function createSpool(options: SpoolOptions): Spool {
   const isWaitingForRetry = (drop: Drop, time: number) => troubled.has(drop) && time < drop.retryAt
 
   const tick = () => {
-    const time = now()
+    const time = clock()
     for (const drop of troubled) {
       if (drop.inbox.removed) troubled.delete(drop)
       else if (time >= drop.retryAt) {
@@ -625,6 +819,8 @@ export function createSpool(options: SpoolOptions): Spool {
         makeReady(drop.inbox)
       }
     }
+    // A directory that is removed while its handle is kept does not ring.
+    for (const drop of pins) if (changeOf(drop) === undefined) lost(drop)
     if (sweepAt >= sweepOrder.length) {
       sweepOrder = [...inboxes.values()]
       sweepAt = 0
@@ -632,59 +828,84 @@ export function createSpool(options: SpoolOptions): Spool {
     const slice = Math.ceil((sweepOrder.length * tickMs) / sweepMs)
     for (let i = 0; i < slice && sweepAt < sweepOrder.length; i++, sweepAt++) {
       const inbox = sweepOrder[sweepAt]
-      if (inbox && !inbox.removed && !inbox.pace) sweep(inbox, time)
+      if (inbox && !inbox.removed && !inbox.pace) sweep(inbox)
     }
   }
 
-  const sweep = (inbox: InboxState, time: number) => {
+  const sweep = (inbox: InboxState) => {
     for (const drop of inbox.drops) {
-      if (drop.dirty || drop.crowded || troubled.has(drop)) continue
-      const about = lstatSync(drop.path, { throwIfNoEntry: false })
-      if (about && about.ino === drop.inode && about.mtimeMs === drop.sweptMtimeMs) continue
-      const changed = about?.mtimeMs ?? 0
-      // A change of this moment may still be on its way as an event; it is looked at in the next round.
-      if (about && about.ino === drop.inode && time - changed < 1000) continue
-      if (about?.ino !== drop.inode) unpin(drop)
+      if (drop.dirty || drop.crowded || isBeingListed(drop) || troubled.has(drop)) continue
+      const changed = changeOf(drop)
+      if (changed !== undefined && changed === drop.sweptMtimeMs) continue
+      if (changed === undefined) unpin(drop)
       drop.suspect = drop.bell !== undefined
-      drop.sweptMtimeMs = changed
+      // Another change in the same tick of the file system's clock would look the same.
+      drop.sweptMtimeMs = changed === undefined || now() - changed < settledMs ? 0 : changed
       drop.dirty = true
       makeReady(inbox)
+    }
+  }
+
+  const changeOf = (drop: Drop): number | undefined => {
+    try {
+      const about = lstatSync(drop.path)
+      return about.ino === drop.inode ? about.mtimeMs : undefined
+    } catch {
+      // The look that follows finds out, and reports it.
+      return undefined
     }
   }
 
   // --- the consumer's side ---------------------------------------------------------------------------------------
 
   const wait = (file: ClaimedFile) => {
+    endWait(file)
     const inbox = inboxes.get(file.inbox)
-    const since = firstSeen.get(file.path) ?? now()
-    if (!firstSeen.has(file.path)) {
-      firstSeen.set(file.path, since)
-      if (inbox) inbox.waiting++
-    }
-    const waited = now() - since
-    later(Math.min(250, Math.max(5, waited)), () => {
-      const again = claims.reread(file)
-      const time = now()
-      const recent = again.problem === 'unreadable' || time - again.mtimeUs / 1000 < graceMs
-      again.mayGrow = recent && time - since < graceMs * maxGraceFactor
-      late.push(again)
+    const since = firstWaited.get(file) ?? clock()
+    // Without what was read: there may be a thousand of them.
+    const unread = { ...file, text: '' }
+    firstWaited.set(unread, since)
+    const timer = later(Math.min(250, Math.max(5, clock() - since)), () => {
+      endWait(file)
+      unread.recovered = file.recovered
+      late.push(unread)
       schedule()
     })
+    waits.set(file.seq, { timer, inbox })
+    if (inbox) inbox.waiting++
+  }
+
+  const endWait = (file: ClaimedFile) => {
+    const waiting = waits.get(file.seq)
+    if (!waiting) return
+    waits.delete(file.seq)
+    clearTimeout(waiting.timer)
+    timers.delete(waiting.timer)
+    if (waiting.inbox) waiting.inbox.waiting--
+  }
+
+  const readAgain = (file: ClaimedFile): ClaimedFile => {
+    const again = claims.reread(file)
+    const since = firstWaited.get(file)
+    const recent = again.problem === 'unreadable' || now() - again.mtimeUs / 1000 < graceMs
+    again.mayGrow = recent && (since === undefined || clock() - since < graceMs * maxGraceFactor)
+    if (since !== undefined) firstWaited.set(again, since)
+    return again
   }
 
   const discard = (files: readonly ClaimedFile[]) => {
-    for (const file of files) {
-      if (firstSeen.size > 0 && firstSeen.delete(file.path)) {
-        const inbox = inboxes.get(file.inbox)
-        if (inbox) inbox.waiting--
-      }
-    }
+    if (waits.size > 0) for (const file of files) endWait(file)
     fault('discarding')
     remover.remove(files.map(file => file.path))
   }
 
   const add = (inbox: Inbox) => {
     if (inboxes.has(inbox.id)) return
+    if (!isValidInbox(inbox.id) || !inbox.drops.every(isValidDrop)) {
+      throw new RangeError(
+        `${JSON.stringify(inbox.id)} or one of its directories has a name that no claim can carry`,
+      )
+    }
     const state = createInboxState(inbox)
     inboxes.set(inbox.id, state)
     freshLeft++
@@ -693,13 +914,9 @@ export function createSpool(options: SpoolOptions): Spool {
 
   return {
     async start() {
-      const recovered = claims.recover()
-      const time = now()
-      for (const file of recovered) {
-        file.mayGrow = file.problem === 'unreadable' || time - file.mtimeUs / 1000 < graceMs
-      }
-      late.push(...recovered)
+      late = claims.recover()
       await probeFirst()
+      if (stopped) return
       started = true
       tickTimer = setInterval(tick, tickMs)
       await new Promise<void>(resolve => {
@@ -716,16 +933,15 @@ export function createSpool(options: SpoolOptions): Spool {
       inbox.removed = true
       inbox.queue = []
       inbox.head = 0
-      for (const drop of inbox.drops) {
-        takeDownBell(drop)
-        unpin(drop)
-      }
+      for (const drop of inbox.drops) leave(drop)
       polled.delete(inbox)
       inboxes.delete(id)
     },
     wait,
     discard,
     adopt(path, inbox, drop, name) {
+      // Before the claims of an earlier process are known, its number could be one of theirs.
+      if (!started) return 'EAGAIN'
       const file = claims.adopt(path, inbox, drop, name)
       if (typeof file === 'string') return file
       late.push(file)
@@ -747,28 +963,29 @@ export function createSpool(options: SpoolOptions): Spool {
       stopped = true
       clearInterval(tickTimer)
       clearTimeout(pollTimer)
+      for (const inbox of inboxes.values()) for (const drop of inbox.drops) leave(drop)
+      freshDone?.()
+      await consuming
       for (const timer of timers) clearTimeout(timer)
-      for (const inbox of inboxes.values()) {
-        for (const drop of inbox.drops) {
-          takeDownBell(drop)
-          unpin(drop)
-        }
-      }
       await remover.close()
     },
   }
 
-  /** Asks the first directory's device before the first sweep, so that an ordinary start needs no second one. */
+  /**
+   * Asks before the first look, so that an ordinary start needs no second one; and where no writer can have a hand in
+   * the answer, because claimed files lie on the file system of the inboxes.
+   */
   async function probeFirst() {
     if (options.events === 'off') return
-    for (const inbox of inboxes.values()) {
-      for (const drop of inbox.drops) {
-        const directory = pinDirectory(drop.path)
-        if (typeof directory === 'string') continue
-        directory.close()
-        deviceDelivers.set(directory.device, await deliversEvents(drop.path, probeMs))
-        return
-      }
-    }
+    const directory = pinDirectory(options.claimed)
+    if (typeof directory === 'string') return
+    directory.close()
+    claimedDevice = directory.device
+    const delivers = await deliversEvents(options.claimed, probeMs)
+    if (delivers !== undefined) deviceDelivers.set(directory.device, delivers)
   }
 }
+
+/** Names of one millisecond sort by their sequence number where they have one; the others are sorted once claimed. */
+const compareEntries = (a: Entry, b: Entry): number =>
+  a.time - b.time || (String(a.name) < String(b.name) ? -1 : 1)

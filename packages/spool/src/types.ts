@@ -17,6 +17,8 @@ export interface Inbox {
   path: string
   /** names of the subdirectories to take files from */
   drops: readonly string[]
+  /** those of them in which nothing is in a hurry: looked into when swept, without a watch of their own */
+  sweptOnly?: readonly string[]
 }
 
 /** Why a file is not read. Decided from the outside of the file alone. */
@@ -55,6 +57,7 @@ export type ReportKind =
   | 'claimable'
   | 'watch_refused'
   | 'missed_event'
+  | 'noisy'
   | 'mode'
   | 'shed'
   | 'littered'

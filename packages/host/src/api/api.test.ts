@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Config, configSchema } from '../config.ts'
 import { type Daemon, startDaemon } from '../main.ts'
 import {
@@ -22,9 +22,20 @@ import { ApiError } from './failure.ts'
 
 const family = { folder: 'family', jid: 'chat:1', name: 'Family' }
 
+const folders: string[] = []
+afterAll(() => {
+  for (const path of folders) rmSync(path, { recursive: true })
+})
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'hatchway-api-'))
+  folders.push(path)
+  return path
+}
+
 const makeConfig = (): Config => ({
   ...configSchema.parse({ timezone: 'UTC', logLevel: 'silent', durability: 'process' }),
-  data: mkdtempSync(join(tmpdir(), 'hatchway-api-')),
+  data: folder(),
 })
 
 const refusal = async (answer: Promise<unknown>) => {
@@ -238,7 +249,7 @@ test('what is kept of a refused file is shown without following or waiting for a
 
 test('a directory in the way of a refused file’s content is no content', async () => {
   const { readRefused } = await import('./refused-content.ts')
-  const directory = mkdtempSync(join(tmpdir(), 'hatchway-api-'))
+  const directory = folder()
   mkdirSync(join(directory, 'd'))
   writeFileSync(join(directory, 'f'), 'x')
   expect(readRefused(join(directory, 'd'), 10)).toBeNull()

@@ -1,17 +1,18 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Config, configSchema } from '../config.ts'
 import { acquire, DataDirectoryHeld } from '../lock.ts'
 import { startDaemon } from '../main.ts'
 import { groupAnswer, groupsAnswer, statusAnswer } from './answers.ts'
 import { connect } from './client.ts'
 
-const makeConfig = (): Config => ({
-  ...configSchema.parse({ timezone: 'UTC', logLevel: 'silent', durability: 'process' }),
-  data: mkdtempSync(join(tmpdir(), 'hatchway-client-')),
-})
+function makeConfig(): Config {
+  const data = mkdtempSync(join(tmpdir(), 'hatchway-client-'))
+  onTestFinished(() => rmSync(data, { recursive: true }))
+  return { ...configSchema.parse({ timezone: 'UTC', logLevel: 'silent', durability: 'process' }), data }
+}
 
 const family = { folder: 'family', jid: 'chat:1', name: 'Family' }
 

@@ -7,12 +7,13 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Config, configSchema } from '../config.ts'
 import { startDaemon } from '../main.ts'
 import { statusAnswer } from './answers.ts'
@@ -23,7 +24,11 @@ const configFor = (data: string): Config => ({
   ...configSchema.parse({ timezone: 'UTC', logLevel: 'silent', durability: 'process' }),
   data,
 })
-const folder = () => mkdtempSync(join(tmpdir(), 'hatchway-serve-'))
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'hatchway-serve-'))
+  onTestFinished(() => rmSync(path, { recursive: true }))
+  return path
+}
 
 test('only the daemon’s own user may use the socket', async () => {
   const data = folder()

@@ -1,10 +1,10 @@
 import { chmodSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import { getRequestListener } from '@hono/node-server'
+import { createServer, type Server, type Socket } from 'node:net'
 import { writeHolder } from '../announce.ts'
 import { readHolder } from '../holder.ts'
 import type { Host } from '../types.ts'
-import { type ApiOptions, createApi } from './app.ts'
+import type { ApiOptions } from './app.ts'
+import type { Http } from './http.ts'
 import { placeFor, removeStaleSocket, usualSocket } from './socket.ts'
 
 export interface ApiServer {
@@ -13,17 +13,26 @@ export interface ApiServer {
   close(): Promise<void>
 }
 
-const farewellMs = 2000
-
-/** Serves the API to whoever may enter the state directory: the user who started the daemon, and root. */
+/**
+ * Serves the API to whoever may enter the state directory: the user who started the daemon, and root. Everything that
+ * speaks HTTP is loaded when the first one knocks: a daemon that nobody asks does without those fifteen megabytes.
+ */
 export async function serveApi(
   host: Host,
   socketPath = usualSocket(host.config.data),
   options: Omit<ApiOptions, 'signal'> = {},
 ): Promise<ApiServer> {
-  const ending = new AbortController()
-  const app = createApi(host, { ...options, signal: ending.signal })
-  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }))
+  let http: Promise<Http> | undefined
+  const take = async (connection: Socket) => {
+    http ??= import('./http.ts').then(({ createHttp }) => createHttp(host, options))
+    try {
+      ;(await http).take(connection)
+    } catch (error) {
+      http = undefined
+      connection.destroy(error instanceof Error ? error : undefined)
+    }
+  }
+  const server = createServer({ pauseOnConnect: true }, take)
   const place = placeFor(socketPath)
   try {
     removeStaleSocket(place.path)
@@ -38,8 +47,9 @@ export async function serveApi(
   return {
     socket: place.path,
     async close() {
-      ending.abort()
-      await end(server)
+      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      await (await http)?.close()
+      await closed
       place.remove()
     },
   }
@@ -52,17 +62,6 @@ const listen = (server: Server, path: string) =>
       server.off('error', reject)
       resolve()
     })
-  })
-
-/** Requests under way get their answer; a reader that has stopped reading does not hold up the end. */
-const end = (server: Server) =>
-  new Promise<void>(resolve => {
-    const impatience = setTimeout(() => server.closeAllConnections(), farewellMs)
-    server.close(() => {
-      clearTimeout(impatience)
-      resolve()
-    })
-    server.closeIdleConnections()
   })
 
 function announce(dataDirectory: string, socket: string): void {

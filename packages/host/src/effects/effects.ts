@@ -50,7 +50,7 @@ export function createEffects(options: EffectsOptions): Effects {
           break
         case 'group_added':
           options.groupAdded(effect.folder)
-          snapshots.tasksChanged(effect.folder)
+          snapshots.groupAdded(effect.folder)
           visible = true
           break
         case 'group_removed':
@@ -86,6 +86,8 @@ export function createEffects(options: EffectsOptions): Effects {
     settle(file, row, effects, repeated) {
       const visible = effects.length > 0 && apply(effects)
       const { reply } = row
+      // It is decided. An answer that cannot be placed for a while must not keep the content in memory.
+      file.text = ''
       if (!reply) return finishFile(file, row, repeated, true)
       if (visible) {
         // An agent that has its answer finds it in the snapshot, too.
@@ -95,7 +97,9 @@ export function createEffects(options: EffectsOptions): Effects {
         return
       }
       fault('answering')
-      replies.send(row.group, reply, row.outcome, () => finishFile(file, row, repeated, true))
+      let inBatch = true
+      replies.send(row.group, reply, row.outcome, () => finishFile(file, row, repeated, inBatch))
+      inBatch = false
     },
     finishBatch() {
       snapshots.settle(options.spool()?.busy() ?? false)

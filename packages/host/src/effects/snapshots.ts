@@ -1,4 +1,4 @@
-import { constants, lstatSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialects, type Group, type OutgoingFile } from '@hatchway/protocol'
 import { pinDirectory, post } from '@hatchway/spool'
@@ -18,8 +18,10 @@ import type { Store } from '../store/types.ts'
 export interface Snapshots {
   tasksChanged(folder: string): void
   groupsChanged(): void
-  /** every group, bit by bit: what is on disk already is left as it is */
-  everything(): void
+  /** a group that is new here has neither of the two yet, or those of whoever had the folder before */
+  groupAdded(folder: string): void
+  /** every group, bit by bit: what is on disk already is left as it is. In no hurry: a few each second */
+  everything(inHurry: boolean): void
   /** calls back once everything marked so far is written */
   whenWritten(callback: () => void): void
   /** writes now what is marked, unless more is coming and the pause is not over */
@@ -29,7 +31,8 @@ export interface Snapshots {
 }
 
 const pauseMs = 25
-const perSlice = 50
+const perSlice = 20
+const leisurelyMs = 2000
 
 export function createSnapshots(options: {
   layout: Layout
@@ -46,30 +49,36 @@ export function createSnapshots(options: {
   let writtenAt = 0
   let cost = 0
   let timer: NodeJS.Timeout | undefined
-  let slice: NodeJS.Immediate | undefined
+  let slice: NodeJS.Timeout | undefined
+  let hurry = true
   const syncedAt = { value: now().toISOString() }
 
-  const write = (group: Group, file: OutgoingFile | undefined) => {
-    if (!file) return
+  const write = (group: Group, name: string, file: OutgoingFile | undefined) => {
     const directory = join(layout.ipc, group.folder)
     try {
+      if (!file) return remove(directory, name)
       if (isWritten(directory, file)) return
       post(directory, file.content, { name: file.path, staging: layout.staging, mode: 0o644 })
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      log.warn({ group: group.folder, file: file.path, reason }, 'a snapshot could not be written')
+      log.warn({ group: group.folder, file: name, reason }, 'a snapshot could not be written')
     }
   }
   const writeTasks = (group: Group) =>
     write(
       group,
+      'current_tasks.json',
       dialects[group.dialect].tasks(
         store.tasks({ open: true, ...(group.main ? {} : { group: group.folder }) }),
         group,
       ),
     )
   const writeGroups = (group: Group) =>
-    write(group, dialects[group.dialect].groups(store.groups(), group, syncedAt.value))
+    write(
+      group,
+      'available_groups.json',
+      dialects[group.dialect].groups(store.groups(), group, syncedAt.value),
+    )
 
   const flush = () => {
     clearTimeout(timer)
@@ -99,37 +108,61 @@ export function createSnapshots(options: {
     timer ??= setTimeout(flush, left)
   }
 
+  const scheduleSlice = () => {
+    if (hurry) setImmediate(nextSlice)
+    else slice = setTimeout(nextSlice, leisurelyMs)
+  }
+
   const nextSlice = () => {
-    slice = undefined
     for (const folder of background.splice(-perSlice)) {
       const group = store.group(folder)
       if (!group) continue
       writeTasks(group)
       writeGroups(group)
     }
-    if (background.length > 0) slice = setImmediate(nextSlice)
+    if (background.length > 0) scheduleSlice()
+  }
+
+  const tasksChanged = (folder: string) => {
+    tasks.add(folder)
+    for (const group of store.groups()) if (group.main) tasks.add(group.folder)
   }
 
   return {
-    tasksChanged(folder) {
-      tasks.add(folder)
-      for (const group of store.groups()) if (group.main) tasks.add(group.folder)
+    tasksChanged,
+    groupAdded(folder) {
+      tasksChanged(folder)
+      groups.add(folder)
     },
     groupsChanged() {
       syncedAt.value = now().toISOString()
       for (const group of store.groups()) if (group.main) groups.add(group.folder)
     },
-    everything() {
+    everything(inHurry) {
+      hurry = inHurry
       background = store.groups().map(group => group.folder)
-      slice ??= setImmediate(nextSlice)
+      scheduleSlice()
     },
     whenWritten: callback => void callbacks.push(callback),
     settle,
     flush,
     stop() {
       flush()
-      clearImmediate(slice)
+      background = []
+      clearTimeout(slice)
     },
+  }
+}
+
+/** A dialect that has no such file for this group: what lies there was meant for somebody else's eyes. */
+function remove(directory: string, name: string): void {
+  const pinned = pinDirectory(directory)
+  if (typeof pinned === 'string') return
+  try {
+    const path = `${pinned.path}/${name}`
+    if (lstatSync(path, { throwIfNoEntry: false })) unlinkSync(path)
+  } finally {
+    pinned.close()
   }
 }
 
@@ -140,9 +173,17 @@ function isWritten(directory: string, file: OutgoingFile): boolean {
   try {
     const path = `${pinned.path}/${file.path}`
     const about = lstatSync(path, { throwIfNoEntry: false })
-    if (!about?.isFile() || about.size !== Buffer.byteLength(file.content)) return false
-    const flag = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-    return readFileSync(path, { encoding: 'utf8', flag }) === file.content
+    const size = Buffer.byteLength(file.content)
+    if (!about?.isFile() || about.size !== size) return false
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      // Its owner may have exchanged it in between: no more is read than it should hold.
+      const bytes = Buffer.allocUnsafe(size + 1)
+      if (!fstatSync(fd).isFile() || readSync(fd, bytes, 0, size + 1, 0) !== size) return false
+      return bytes.toString('utf8', 0, size) === file.content
+    } finally {
+      closeSync(fd)
+    }
   } finally {
     pinned.close()
   }

@@ -42,7 +42,7 @@ export interface IntakeOptions {
   config: Config
   store: Store
   positions: Positions
-  spool(): Spool
+  spool(): Pick<Spool, 'wait'>
   effects: Effects
   rate: RateLimit
   log: Logger
@@ -154,17 +154,22 @@ export function createIntake(options: IntakeOptions): Intake {
       file.recovered = true
       const meaning = decoded[i]
       if (!meaning) continue
-      try {
-        decisions.push(...(await decideAll([file], [meaning], begun)))
-      } catch (error) {
-        if (error instanceof StoreFailure) throw error
-        log.error({ error, group: file.inbox, file: file.name }, 'a command could not be handled')
-        const stumbled = refusal(
-          'internal',
-          'The host failed while handling this command; the file is kept for an operator.',
-        )
-        const refusedInstead = isTranslation(meaning) ? { ...meaning, command: stumbled } : stumbled
-        decisions.push(...(await decideAll([file], [refusedInstead], begun)))
+      const stumbled = refusal(
+        'internal',
+        'The host failed while handling this command; the file is kept for an operator.',
+      )
+      // Executed; else refused with an answer; else refused; else left where it is for the next start.
+      const ways = isTranslation(meaning)
+        ? [meaning, { ...meaning, command: stumbled }, stumbled]
+        : [meaning, stumbled]
+      for (const way of ways) {
+        try {
+          decisions.push(...(await decideAll([file], [way], begun)))
+          break
+        } catch (error) {
+          if (error instanceof StoreFailure) throw error
+          log.error({ error, group: file.inbox, file: file.name }, 'a command could not be handled')
+        }
       }
     }
     return decisions
@@ -202,6 +207,8 @@ export function createIntake(options: IntakeOptions): Intake {
       const taken: ClaimedFile[] = []
       const decoded: (Translation | Refusal)[] = []
       for (const file of files) {
+        file.inode = countable(file.inode)
+        file.mtimeUs = countable(file.mtimeUs)
         const result = decode(file, limits)
         if (result.kind === 'half_written') {
           spool().wait(file)
@@ -231,6 +238,13 @@ export function createIntake(options: IntakeOptions): Intake {
 }
 
 const refuse = (error: Refusal): Outcome => ({ ok: false, error })
+
+/**
+ * The journal keeps numbers that it can give back. A file's time is its writer's to choose, in any century, and some
+ * file systems count their files with 64 bits.
+ */
+const countable = (number: number): number =>
+  Number.isSafeInteger(number) ? number : number % Number.MAX_SAFE_INTEGER
 
 const isTranslation = (meaning: Translation | Refusal): meaning is Translation => 'dialect' in meaning
 

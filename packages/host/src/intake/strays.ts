@@ -26,9 +26,7 @@ export function watchStrays(options: {
     for (const folder of readdirSync(ipc)) {
       if (isRegistered(folder) || !folderSchema.safeParse(folder).success) continue
       const path = join(ipc, folder)
-      const drops = possibleDrops.filter(drop =>
-        lstatSync(join(path, drop), { throwIfNoEntry: false })?.isDirectory(),
-      )
+      const drops = possibleDrops.filter(drop => isDirectory(join(path, drop)))
       if (drops.length === 0 || known.get(folder) === drops.join()) continue
       known.set(folder, drops.join())
       add({ id: folder, path, drops })
@@ -57,5 +55,15 @@ export function watchStrays(options: {
       clearTimeout(soon)
       clearInterval(timer)
     },
+  }
+}
+
+/** A directory that we may not enter has nothing for us, and must not end the look at the others. */
+function isDirectory(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return false
+    throw error
   }
 }

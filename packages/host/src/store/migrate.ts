@@ -17,13 +17,16 @@ export function readMigrations(directory = migrationsDirectory): Migration[] {
     .map(name => ({ version: Number(name.slice(0, 3)), sql: readFileSync(join(directory, name), 'utf8') }))
 }
 
+/** Read when the program is loaded, like the rest of it: the user it runs as later may not be allowed to. */
+const ownMigrations = readMigrations()
+
 export class StoreTooNew extends Error {
   override name = 'StoreTooNew'
 }
 
 /** Brings a database of any earlier version up to date, each step in a transaction of its own (lesson 30). */
-export function migrate(database: DatabaseSync, migrations = readMigrations()): void {
-  const current = Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0)
+export function migrate(database: DatabaseSync, migrations = ownMigrations): void {
+  const current = Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0)
   const newest = migrations.at(-1)?.version ?? 0
   if (current > newest) {
     throw new StoreTooNew(

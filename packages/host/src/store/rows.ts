@@ -20,16 +20,16 @@ const parsed = (json: SQLOutputValue | undefined): unknown =>
 
 export const groupFromRow = (row: Row): Group =>
   groupSchema.parse({
-    folder: row['folder'],
-    jid: row['jid'],
-    name: row['name'],
-    main: row['main'] === 1,
-    dialect: row['dialect'],
-    trigger: row['trigger_text'],
-    requires_trigger: row['requires_trigger'] === 1,
-    channel: row['channel'],
-    added_at: iso(row['added_at']),
-    last_activity: iso(row['last_activity']),
+    folder: row.folder,
+    jid: row.jid,
+    name: row.name,
+    main: row.main === 1,
+    dialect: row.dialect,
+    trigger: row.trigger_text,
+    requires_trigger: row.requires_trigger === 1,
+    channel: row.channel,
+    added_at: iso(row.added_at),
+    last_activity: iso(row.last_activity),
   })
 
 export const groupValues = (group: Group): SQLInputValue[] => [
@@ -48,10 +48,10 @@ export const groupValues = (group: Group): SQLInputValue[] => [
 export const taskFromRow = (row: Row): Task =>
   taskSchema.parse({
     ...row,
-    group: row['group_folder'],
-    next_run: iso(row['next_run']),
-    last_run: iso(row['last_run']),
-    created_at: iso(row['created_at']),
+    group: row.group_folder,
+    next_run: iso(row.next_run),
+    last_run: iso(row.last_run),
+    created_at: iso(row.created_at),
   })
 
 export const taskValues = (task: Task): SQLInputValue[] => [
@@ -92,13 +92,13 @@ const commandSchema = z.object({
 export const commandFromRow = (row: Row): CommandRow =>
   commandSchema.parse({
     ...row,
-    group: row['group_folder'],
-    mtimeUs: row['mtime_us'],
-    requestId: row['request_id'],
-    reply: parsed(row['reply']),
-    outcome: parsed(row['outcome']),
-    receivedAt: row['received_at'],
-    tookUs: row['took_us'],
+    group: row.group_folder,
+    mtimeUs: row.mtime_us,
+    requestId: row.request_id,
+    reply: parsed(row.reply),
+    outcome: parsed(row.outcome),
+    receivedAt: row.received_at,
+    tookUs: row.took_us,
   })
 
 const messageSchema = z.object({
@@ -121,10 +121,10 @@ const messageSchema = z.object({
 export const messageFromRow = (row: Row): MessageRow =>
   messageSchema.parse({
     ...row,
-    group: row['group_folder'],
-    speech: parsed(row['speech']),
-    messageId: row['message_id'],
-    nextAttemptAt: row['next_attempt_at'],
-    createdAt: row['created_at'],
-    sentAt: row['sent_at'],
+    group: row.group_folder,
+    speech: parsed(row.speech),
+    messageId: row.message_id,
+    nextAttemptAt: row.next_attempt_at,
+    createdAt: row.created_at,
+    sentAt: row.sent_at,
   })

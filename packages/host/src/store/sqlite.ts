@@ -11,12 +11,14 @@ export interface StoreOptions {
   path: string
   /** `full` survives power loss (one sync of the disk per commit), `process` survives SIGKILL */
   durability: Durability
+  /** false: only for a moment, not worth getting ready for many commits */
+  prepare?: boolean
 }
 
 /** Large enough that a busy hour rarely waits for a checkpoint, small enough to be written back in a blink. */
 const checkpointPages = 4000
 
-export function openStore({ path, durability }: StoreOptions): Store {
+export function openStore({ path, durability, prepare = true }: StoreOptions): Store {
   const database = new DatabaseSync(path, { timeout: 5000 })
   database.exec(`
     PRAGMA locking_mode = EXCLUSIVE;
@@ -24,10 +26,10 @@ export function openStore({ path, durability }: StoreOptions): Store {
     PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'};
     PRAGMA wal_autocheckpoint = ${checkpointPages};
     PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -16000;
+    PRAGMA cache_size = -4000;
   `)
   migrate(database)
-  growLog(database)
+  if (prepare) growLog(database)
 
   const sql = (text: string) => database.prepare(text)
   const statements = {
@@ -66,8 +68,9 @@ export function openStore({ path, durability }: StoreOptions): Store {
 
     insertMessage: sql(`INSERT INTO messages (id, group_folder, jid, kind, text, sender, speech, message_id,
       status, attempts, next_attempt_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ?)`),
-    dueMessages: sql(
-      "SELECT * FROM messages WHERE status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id LIMIT ?",
+    freshMessages: sql("SELECT * FROM messages WHERE id > ? AND status = 'pending' ORDER BY id LIMIT ?"),
+    retriedMessages: sql(
+      "SELECT * FROM messages WHERE status = 'pending' AND attempts > 0 AND next_attempt_at <= ? ORDER BY next_attempt_at LIMIT ?",
     ),
     settleMessage: sql(
       'UPDATE messages SET status = ?, attempts = ?, next_attempt_at = ?, error = ?, sent_at = ? WHERE id = ?',
@@ -86,7 +89,9 @@ export function openStore({ path, durability }: StoreOptions): Store {
   const loadRegistry = () => registry.replace(statements.groups.all().map(groupFromRow))
   loadRegistry()
 
-  let taskCounter = Number(statements.meta.get('task_counter')?.['value'] ?? 0)
+  /** messages up to this one have been attempted at least once */
+  let attempted = Number(statements.meta.get('attempted')?.value ?? 0)
+  let taskCounter = Number(statements.meta.get('task_counter')?.value ?? 0)
 
   const transaction: Transaction = {
     group: registry.byFolder,
@@ -206,24 +211,32 @@ export function openStore({ path, durability }: StoreOptions): Store {
     },
     forgetRequest: seq => void statements.forgetRequest.run(seq),
 
-    dueMessages: (now, limit) => statements.dueMessages.all(now, limit).map(messageFromRow),
-    settleMessages: changes =>
+    dueMessages(now, limit) {
+      const retried = statements.retriedMessages.all(now, limit)
+      const fresh = statements.freshMessages.all(attempted, limit - retried.length)
+      return [...retried, ...fresh].map(messageFromRow)
+    },
+    settleMessages(changes) {
+      const last = Math.max(attempted, ...changes.map(change => change.id))
       atomically(() => {
         for (const { status, attempts, nextAttemptAt, error, sentAt, id } of changes) {
           statements.settleMessage.run(status, attempts, nextAttemptAt, error, sentAt, id)
         }
-      }),
+        if (last > attempted) statements.setMeta.run('attempted', String(last))
+      })
+      attempted = last
+    },
 
-    lastMessageId: () => Number(statements.lastMessageId.get()?.['id'] ?? 0),
-    lastSeq: () => Number(statements.lastSeq.get()?.['seq'] ?? 0),
+    lastMessageId: () => Number(statements.lastMessageId.get()?.id ?? 0),
+    lastSeq: () => Number(statements.lastSeq.get()?.seq ?? 0),
     prune(limits) {
-      const oldestCommand = statements.commandAt.get(limits.commands)?.['seq']
+      const oldestCommand = statements.commandAt.get(limits.commands)?.seq
       if (oldestCommand !== undefined) statements.pruneCommands.run(oldestCommand)
-      const oldestMessage = statements.messageAt.get(limits.messages)?.['id']
+      const oldestMessage = statements.messageAt.get(limits.messages)?.id
       if (oldestMessage !== undefined) statements.pruneMessages.run(oldestMessage)
     },
     meta(key) {
-      const value = statements.meta.get(key)?.['value']
+      const value = statements.meta.get(key)?.value
       return typeof value === 'string' ? value : undefined
     },
     setMeta: (key, value) => void statements.setMeta.run(key, value),

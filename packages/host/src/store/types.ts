@@ -104,7 +104,7 @@ export interface Store {
   /** forgets that a request id was answered, so that an operator can have the file handled again */
   forgetRequest(seq: number): void
 
-  /** messages whose time has come, oldest first */
+  /** messages whose time has come: those that failed before, then new ones in their order */
   dueMessages(now: number, limit: number): readonly MessageRow[]
   settleMessages(
     changes: readonly Pick<MessageRow, 'id' | 'status' | 'attempts' | 'nextAttemptAt' | 'error' | 'sentAt'>[],

@@ -36,7 +36,7 @@ const read = ({ body, directory }: IncomingFile, id: string | undefined): Transl
 
 export const hatchway: Dialect = {
   name: 'hatchway',
-  directories: ['messages', 'tasks', 'groups', 'input', 'responses'],
+  directories: ['messages', 'tasks', 'input', 'responses'],
   recognise(file) {
     const { body } = file
     if (body.version === undefined) return undefined

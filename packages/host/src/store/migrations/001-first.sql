@@ -74,4 +74,6 @@ CREATE TABLE messages (
   created_at      INTEGER NOT NULL,
   sent_at         INTEGER
 );
-CREATE INDEX messages_due ON messages (next_attempt_at) WHERE status = 'pending';
+-- Most messages are delivered at the first attempt: they are found by their number, behind the last one attempted
+-- (`meta.attempted`), and only those that failed before are worth an index.
+CREATE INDEX messages_retry ON messages (next_attempt_at) WHERE status = 'pending' AND attempts > 0;

@@ -1,0 +1,279 @@
+import { lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Task } from '@hatchway/protocol'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { layoutOf } from '../src/layout.ts'
+import { registerGroups } from '../src/register.ts'
+import { openStore } from '../src/store/sqlite.ts'
+import type { CommandRow, MessageRow } from '../src/store/types.ts'
+import { configFor, type Live, openLive, temporaryFolder, until } from './live.ts'
+import {
+  all,
+  byWriter,
+  families,
+  fixture,
+  folderOf,
+  jidOf,
+  type Sender,
+  senders,
+  type Target,
+  taskIds,
+  victims,
+} from './permission-cases.ts'
+import { type Intent, type Said, write, writers } from './writers.ts'
+
+function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const found = groups.get(key)
+    if (found) found.push(item)
+    else groups.set(key, [item])
+  }
+  return groups
+}
+
+let live: Live
+let journal: Map<string, CommandRow[]>
+let messages: Map<string, MessageRow[]>
+let tasks: Map<string, Task>
+let prompts: Map<string, Task[]>
+let errors: Map<string, string[]>
+
+beforeAll(async () => {
+  const data = temporaryFolder('matrix')
+  const groups = [
+    ...byWriter.flatMap(({ writer }) =>
+      senders
+        .filter(sender => sender !== 'stray')
+        .map(sender => ({
+          folder: folderOf(writer, sender),
+          main: sender === 'main',
+          dialect: writer.dialect,
+        })),
+    ),
+    ...victims.map(folder => ({ folder, main: false, dialect: 'hatchway' as const })),
+  ]
+  await registerGroups(
+    configFor(data),
+    groups.map(group => ({ ...group, jid: jidOf(group.folder), name: group.folder })),
+  )
+  const layout = layoutOf(data)
+  for (const { writer } of byWriter) {
+    for (const directory of ['messages', 'tasks', 'groups', 'audio']) {
+      mkdirSync(join(layout.ipc, folderOf(writer, 'stray'), directory), { recursive: true })
+    }
+  }
+  const store = openStore({ path: layout.database, durability: 'process' })
+  await store.transaction({ requests: [], taskIds: [] }, transaction => {
+    for (const { id, group, status } of taskIds) transaction.insertTask(fixture(id, group, status))
+    for (const folder of victims) transaction.insertTask(fixture(`of-${folder}`, folder, 'active'))
+  })
+  store.close()
+
+  live = await openLive({}, data)
+  await live.start()
+  for (const { writer, cases } of byWriter) {
+    for (const { sender, said, file, intent } of cases) {
+      write(writer, join(layout.ipc, folderOf(writer, sender)), said, file, intent)
+    }
+    await new Promise(setImmediate)
+  }
+  await until('every file is handled', () => live.events.length >= all.length)
+  await until('every answer is given', () => readdirSync(layout.spool).every(isEmptied))
+
+  journal = grouped(live.host.store.commands({ limit: 100_000 }), row => `${row.group}/${row.file}`)
+  messages = grouped(live.host.store.messages({}), row => row.messageId ?? row.text)
+  tasks = new Map(live.host.store.tasks({}).map(task => [task.id, task]))
+  prompts = grouped([...tasks.values()], task => task.prompt)
+  errors = grouped(readdirSync(layout.errors), originalName)
+})
+afterAll(() => live.close())
+
+const isEmptied = (bucket: string) => readdirSync(join(live.layout.spool, bucket)).length === 0
+
+/** `{group}-{unique id}-{original name}.error`, and the same with `.json` behind it */
+const originalName = (entry: string) => {
+  const { group, name } = /^(?<group>.+?)-e\.\d+-(?<name>.+)\.error(\.json)?$/.exec(entry)?.groups ?? {}
+  return `${group}/${name}`
+}
+
+type Check = (intent: Intent, sender: string, happened: boolean, target: Target) => void
+
+const expectMessage: Check = ({ op, mark, jid, own }, sender, happened) => {
+  const found = messages.get(mark) ?? []
+  expect(found).toHaveLength(happened ? 1 : 0)
+  const kind = op === 'react' ? 'reaction' : 'text'
+  if (happened) expect(found[0]).toMatchObject({ group: sender, jid: jid ?? own.jid, kind })
+}
+
+const expectNewTask: Check = ({ mark, jid, folder, own }, sender, happened) => {
+  const found = prompts.get(mark) ?? []
+  expect(found).toHaveLength(happened ? 1 : 0)
+  if (!happened) return
+  expect(found[0]).toMatchObject({
+    group: folder ?? own.folder,
+    jid: jid ?? own.jid,
+    created_by: sender,
+    status: 'active',
+  })
+  expect(Date.parse(found[0]?.next_run ?? '')).toBeGreaterThan(Date.now())
+}
+
+const expectChangedTask: Check = ({ op, mark, taskId = '' }, _, happened) => {
+  const before = taskIds.find(({ id }) => id === taskId)
+  const unchanged = before && fixture(before.id, before.group, before.status)
+  const changes: Record<string, object> = {
+    update_task: { prompt: mark },
+    pause_task: { status: 'paused' },
+    resume_task: { status: 'active', next_run: expect.any(String) },
+    cancel_task: { status: 'cancelled', next_run: null },
+  }
+  expect(tasks.get(taskId)).toEqual(happened ? { ...unchanged, ...changes[op] } : unchanged)
+}
+
+const expectNewGroup: Check = ({ mark, jid, folder = '' }, sender, happened) => {
+  const group = live.host.store.groups().find(({ name }) => name === mark)
+  const directory = join(live.layout.ipc, folder)
+  if (!happened) {
+    expect(group).toBeUndefined()
+    expect(lstatSync(directory, { throwIfNoEntry: false })).toBeUndefined()
+    return
+  }
+  const { dialect } = live.host.store.group(sender) ?? {}
+  expect(group).toMatchObject({ folder, jid, main: false, dialect })
+  expect(readdirSync(directory)).toEqual(expect.arrayContaining(['messages', 'tasks', 'groups', 'input']))
+}
+
+const expectGroupGone: Check = ({ jid = '' }, _, happened, target) => {
+  if (target !== 'victim') return
+  const victim = jid.replace('@chat', '')
+  expect(live.host.store.group(victim) === undefined).toBe(happened)
+  expect(tasks.get(`of-${victim}`)?.status).toBe(happened ? 'cancelled' : 'active')
+}
+
+/** What a refresh does is seen further down; the others have nothing to do anything with yet. */
+const expectNothing: Check = ({ mark }) => expect(messages.has(mark) || prompts.has(mark)).toBe(false)
+
+/** That it happened exactly once, as it was asked for; or that everything is as it was. */
+const expectEffect: Record<(typeof families)[Intent['op']], Check> = {
+  chat: expectMessage,
+  schedule: expectNewTask,
+  task: expectChangedTask,
+  register: expectNewGroup,
+  unregister: expectGroupGone,
+  refresh: expectNothing,
+  'host later': expectNothing,
+  'self later': expectNothing,
+}
+
+function answerTo(id: string, shape: NonNullable<Said['reply']>['shape'], { outcome }: CommandRow): unknown {
+  const reason = outcome.ok ? '' : `${outcome.error.code}: ${outcome.error.message}`
+  switch (shape) {
+    case 'receipt':
+      return { version: 1, id, ...outcome }
+    case 'result':
+      return outcome.ok ? { result: outcome.result } : { error: reason }
+    case 'decision':
+      return { decision: 'deny', reason }
+    case 'success':
+      return { success: false, message: reason }
+  }
+}
+
+describe.each(byWriter)('$name', ({ writer, cases }) => {
+  test.each(cases)('$title', ({ sender, target, intent, said, file, code }) => {
+    const folder = folderOf(writer, sender)
+    const rows = journal.get(`${folder}/${file}`) ?? []
+    expect(rows).toHaveLength(1)
+    const row = rows[0]
+    if (!row) return
+    expect(row.outcome.ok ? 'done' : row.outcome.error.code).toBe(code)
+    expect(row).toMatchObject({ group: folder, directory: said.directory, type: said.type })
+
+    expectEffect[families[intent.op]](intent, folder, code === 'done', target)
+
+    const entries = errors.get(`${folder}/${file}`) ?? []
+    if (row.outcome.ok) {
+      expect(entries).toEqual([])
+    } else {
+      const name = `${folder}-e.${row.seq}-${file}.error`
+      expect(entries.sort()).toEqual([name, `${name}.json`])
+      expect(readFileSync(join(live.layout.errors, name), 'utf8')).toBe(said.text)
+      expect(JSON.parse(readFileSync(join(live.layout.errors, `${name}.json`), 'utf8'))).toMatchObject({
+        original_file: file,
+        error: row.outcome.error.message,
+        processed_at: new Date(row.receivedAt).toISOString(),
+        source_group: folder,
+        code,
+        type: said.type,
+      })
+    }
+
+    if (said.reply) {
+      const answer: unknown = JSON.parse(readFileSync(join(live.layout.ipc, folder, said.reply.path), 'utf8'))
+      expect(answer).toEqual(answerTo(intent.mark, said.reply.shape, row))
+    }
+  })
+})
+
+test('nothing else happened', () => {
+  const done = (...wanted: string[]) =>
+    all.filter(({ code, intent }) => code === 'done' && wanted.includes(families[intent.op])).length
+  expect(live.events).toHaveLength(all.length)
+  expect(live.host.store.messages({})).toHaveLength(done('chat'))
+  expect(tasks.size).toBe(taskIds.length + victims.length + done('schedule'))
+  expect(live.host.store.groups()).toHaveLength(
+    3 * writers.length + victims.length + done('register') - done('unregister'),
+  )
+  expect(readdirSync(live.layout.errors)).toHaveLength(2 * all.filter(({ code }) => code !== 'done').length)
+})
+
+test('nobody is given an answer to a file that has no request id', () => {
+  const found: string[] = []
+  for (const folder of readdirSync(live.layout.ipc)) {
+    for (const directory of ['responses', 'merge_results', 'x_results']) {
+      const path = join(live.layout.ipc, folder, directory)
+      if (!lstatSync(path, { throwIfNoEntry: false })) continue
+      for (const name of readdirSync(path)) found.push(`${folder}/${directory}/${name}`)
+    }
+  }
+  const expected = all.flatMap(({ writer, sender, said }) =>
+    said.reply ? [`${folderOf(writer, sender)}/${said.reply.path}`] : [],
+  )
+  expect(found.sort()).toEqual(expected.sort())
+})
+
+test('every command of the protocol is asked for in at least one dialect', () => {
+  const asked = new Set(all.map(({ intent }) => intent.op))
+  expect([...asked].sort()).toEqual(Object.keys(families).sort())
+})
+
+describe('refresh_groups', () => {
+  const said: Said = { directory: 'tasks', type: 'refresh_groups', text: '{"type":"refresh_groups"}\n' }
+  const lastSync = () => {
+    const path = join(live.layout.ipc, 'nanoclaw-main', 'available_groups.json')
+    return JSON.parse(readFileSync(path, 'utf8')).lastSync
+  }
+  const refresh = async (sender: Sender, name: string) => {
+    const writer = writers.find(({ name }) => name === 'nanoclaw')
+    if (!writer) throw new Error('NanoClaw is gone')
+    const folder = folderOf(writer, sender)
+    const intent: Intent = { op: 'refresh_groups', mark: name, own: { folder, jid: jidOf(folder) } }
+    const before = live.events.length
+    write(writer, join(live.layout.ipc, folder), said, name, intent)
+    await until('the refresh is handled', () => live.events.length > before)
+  }
+
+  test('by main has the list written anew', async () => {
+    const before = lastSync()
+    await refresh('main', 'refresh_1.json')
+    await until('the list is there', () => lastSync() > before)
+  })
+
+  test.each(['owner', 'other', 'stray'] as const)('by %s leaves it as it is', async sender => {
+    const before = lastSync()
+    await refresh(sender, 'refresh_2.json')
+    expect(lastSync()).toBe(before)
+  })
+})

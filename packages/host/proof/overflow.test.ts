@@ -1,0 +1,63 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { statusAnswer } from '../src/api/answers.ts'
+import { connect } from '../src/api/client.ts'
+import { layoutOf } from '../src/layout.ts'
+import { registerGroups } from '../src/register.ts'
+import { openStore } from '../src/store/sqlite.ts'
+import { launch } from './launch.ts'
+import { configFor, temporaryFolder, until } from './live.ts'
+import { folderOfText, type Load, produce } from './producer.ts'
+
+test('300,000 files, posted as fast as two producers can, are all handled, each once', async () => {
+  const data = temporaryFolder('overflow')
+  const config = configFor(data)
+  const layout = layoutOf(data)
+  const folders = Array.from({ length: 20 }, (_, i) => `group-${i}`)
+  await registerGroups(
+    config,
+    folders.map(folder => ({
+      folder,
+      jid: `${folder}@chat`,
+      name: folder,
+      main: false,
+      dialect: 'nanoclaw',
+    })),
+  )
+  const daemon = launch(data, { env: { HATCHWAY_DURABILITY: 'process' } })
+  try {
+    await daemon.ready
+    const loads: Load[] = ['a', 'b'].map(prefix => ({ data, folders, prefix, count: 150_000 }))
+    await Promise.all(loads.map(produce))
+
+    const client = await connect(config)
+    const handled = async () => (await client.get('/status', statusAnswer)).handled
+    await until('everything is handled', async () => (await handled()) >= 300_000, 120_000)
+    expect(await handled()).toBe(300_000)
+    await client.close()
+    await daemon.stop()
+
+    const store = openStore({ path: layout.database, durability: 'process' })
+    const found = new Map(store.messages({}).map(({ text, group }) => [text, group]))
+    const count = store.messages({}).length
+    store.close()
+    expect(count).toBe(300_000)
+    for (const load of loads) {
+      for (let i = 0; i < load.count; i++) {
+        const text = `${load.prefix}-${i}`
+        if (found.get(text) !== folderOfText(load, i)) expect.fail(`${text} was lost, or is somebody else's`)
+      }
+    }
+    expect(found.size).toBe(300_000)
+    expect(readdirSync(layout.errors)).toEqual([])
+    for (const folder of folders) {
+      expect(readdirSync(join(layout.ipc, folder, 'messages')).filter(name => name !== '.tmp')).toEqual([])
+    }
+    for (const bucket of readdirSync(layout.spool))
+      expect(readdirSync(join(layout.spool, bucket))).toEqual([])
+  } finally {
+    await daemon.kill()
+    rmSync(data, { recursive: true, force: true })
+  }
+}, 240_000)

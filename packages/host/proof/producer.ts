@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createNames, post } from '@hatchway/spool'
+import { layoutOf } from '../src/layout.ts'
+
+/** A process of its own that does nothing but post messages, each with a text of its own, as fast as it can. */
+export interface Load {
+  data: string
+  folders: readonly string[]
+  /** the texts are `{prefix}-0`, `{prefix}-1`, … */
+  prefix: string
+  count: number
+}
+
+export const folderOfText = (load: Load, number: number): string =>
+  load.folders[number % load.folders.length] ?? ''
+
+/** Resolves when everything is posted. */
+export function produce(load: Load): Promise<void> {
+  const child = spawn(process.execPath, [import.meta.filename, JSON.stringify(load)], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('exit', code => (code === 0 ? resolve() : reject(new Error(`the producer ended with ${code}`))))
+  })
+}
+
+function postAll(load: Load): void {
+  const { ipc } = layoutOf(load.data)
+  const freshName = createNames()
+  const timestamp = new Date().toISOString()
+  for (let i = 0; i < load.count; i++) {
+    const folder = folderOfText(load, i)
+    const text = `${load.prefix}-${i}`
+    const body = { type: 'message', chatJid: `${folder}@chat`, text, groupFolder: folder, timestamp }
+    post(join(ipc, folder, 'messages'), JSON.stringify(body), { name: freshName() })
+  }
+}
+
+if (process.argv[1] === import.meta.filename) postAll(JSON.parse(process.argv[2] ?? ''))

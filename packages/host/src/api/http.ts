@@ -1,0 +1,40 @@
+import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import type { Host } from '../types.ts'
+import { type ApiOptions, createApi } from './app.ts'
+
+/** HTTP on connections that somebody else has accepted. */
+export interface Http {
+  take(connection: Socket): void
+  /** Requests under way get their answer; a reader that has stopped reading does not hold up the end. */
+  close(): Promise<void>
+}
+
+const farewellMs = 2000
+const lookMs = 20
+
+export function createHttp(host: Host, options: Omit<ApiOptions, 'signal'>): Http {
+  const ending = new AbortController()
+  const app = createApi(host, { ...options, signal: ending.signal })
+  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }))
+  const open = new Set<Socket>()
+  return {
+    take(connection) {
+      open.add(connection)
+      connection.once('close', () => open.delete(connection))
+      server.emit('connection', connection)
+      // It was accepted paused, so that nothing is read before there is somebody to read it.
+      connection.resume()
+    },
+    async close() {
+      ending.abort()
+      const deadline = performance.now() + farewellMs
+      while (open.size > 0 && performance.now() < deadline) {
+        server.closeIdleConnections()
+        await new Promise(resolve => setTimeout(resolve, lookMs))
+      }
+      for (const connection of open) connection.destroy()
+    },
+  }
+}
