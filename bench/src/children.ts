@@ -1,4 +1,5 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { asFields, asNumber } from './shape.ts'
 
 /** A measuring process (see serve.ts), asked by name and answered once. */
@@ -127,4 +128,33 @@ export const startProgram = async (
   }
   await end()
   return undefined
+}
+
+/** A program of ours, started as people start it; it has begun when it prints `word`. */
+export const startCommand = async (
+  file: URL,
+  args: readonly string[],
+  word: string,
+): Promise<{ pid: number; readyMs: number; end(): Promise<void> }> => {
+  const begin = performance.now()
+  const child = spawn(process.execPath, [fileURLToPath(file), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, HATCHWAY_LOG_LEVEL: 'warn' },
+  })
+  const { exited, tail } = track(child)
+  const readyMs = await new Promise<number>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (chunk.toString().includes(word)) resolve(performance.now() - begin)
+    })
+    exited.then(() => reject(new Error(`${fileURLToPath(file)} ended: ${tail()}`)))
+  })
+  return {
+    pid: child.pid ?? 0,
+    readyMs,
+    async end() {
+      child.kill('SIGTERM')
+      if (!(await within(endSeconds, exited))) child.kill('SIGKILL')
+      await exited
+    },
+  }
 }

@@ -151,11 +151,14 @@ export async function openArena({ users, env = {} }: ArenaOptions): Promise<Aren
   const mustRun = () => {
     if (ended !== undefined) throw new Error(ended)
   }
-  const until = async (what: string, condition: () => boolean) => {
-    const deadline = Date.now() + 90_000
+  const until = async (what: string | (() => string), condition: () => boolean) => {
+    const deadline = Date.now() + patienceMs
     while (!condition()) {
       mustRun()
-      if (Date.now() > deadline) throw new Error(`waited in vain: ${what}\n${daemon?.output()}`)
+      if (Date.now() > deadline) {
+        const missed = typeof what === 'string' ? what : what()
+        throw new Error(`waited in vain for ${missed}\n${daemon?.output()}`)
+      }
       await sleep(20)
     }
   }
@@ -221,8 +224,13 @@ export async function openArena({ users, env = {} }: ArenaOptions): Promise<Aren
       return spoils.posted
     },
     until,
-    handled: (allowed = () => false) =>
-      until('everything to be handled', () => !left().some(path => !allowed(path))),
+    handled: (allowed = () => false) => {
+      const over = () => left().filter(path => !allowed(path))
+      return until(
+        () => `these to be handled: ${over().slice(0, 5).join(', ')}`,
+        () => over().length === 0,
+      )
+    },
     async answer(id, group = 'evil') {
       const path = join(layout.ipc, group, 'responses', `${id}.json`)
       await until(`an answer to ${id}`, () => existsSync(path))
@@ -278,6 +286,9 @@ export async function openArena({ users, env = {} }: ArenaOptions): Promise<Aren
     },
   }
 }
+
+/** Only so that a test that fails says what it waited for. */
+const patienceMs = 40_000
 
 /** The same attacks in the same order each time; the moment at which they meet the host is chance enough. */
 const seed = 20_260_101

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createNames, post } from '@hatchway/spool'
 import { layoutOf } from '../src/layout.ts'
@@ -10,6 +11,8 @@ export interface Load {
   /** the texts are `{prefix}-0`, `{prefix}-1`, … */
   prefix: string
   count: number
+  /** under which names, written how; Hatchway's carry a sequence number, NanoClaw's only their millisecond */
+  names: 'hatchway' | 'nanoclaw'
 }
 
 export const folderOfText = (load: Load, number: number): string =>
@@ -33,9 +36,23 @@ function postAll(load: Load): void {
   for (let i = 0; i < load.count; i++) {
     const folder = folderOfText(load, i)
     const text = `${load.prefix}-${i}`
-    const body = { type: 'message', chatJid: `${folder}@chat`, text, groupFolder: folder, timestamp }
-    post(join(ipc, folder, 'messages'), JSON.stringify(body), { name: freshName() })
+    const content = JSON.stringify({
+      type: 'message',
+      chatJid: `${folder}@chat`,
+      text,
+      groupFolder: folder,
+      timestamp,
+    })
+    const directory = join(ipc, folder, 'messages')
+    if (load.names === 'hatchway') post(directory, content, { name: freshName() })
+    else postAsNanoClaw(directory, content)
   }
+}
+
+function postAsNanoClaw(directory: string, content: string): void {
+  const path = join(directory, `${Date.now()}-${Math.random().toString(36).slice(2, 8)}.json`)
+  writeFileSync(`${path}.tmp`, content)
+  renameSync(`${path}.tmp`, path)
 }
 
 if (process.argv[1] === import.meta.filename) postAll(JSON.parse(process.argv[2] ?? ''))
