@@ -90,8 +90,8 @@ export interface Arena {
   run(attack: string, count: number, target?: string): Promise<number>
   /** waits for something the daemon has to do, and fails if the daemon ends instead */
   until(what: string, condition: () => boolean): Promise<void>
-  /** waits until all that was posted is handled */
-  handled(left?: (path: string) => boolean): Promise<void>
+  /** waits until all that was posted is handled, except for one that cannot be */
+  handled(options?: { except?: string; patienceMs?: number }): Promise<void>
   answer(id: string, group?: string): Promise<{ ok: boolean; error?: { code: string; message: string } }>
   output(): string
   restart(): Promise<void>
@@ -151,7 +151,8 @@ export async function openArena({ users, env = {} }: ArenaOptions): Promise<Aren
   const mustRun = () => {
     if (ended !== undefined) throw new Error(ended)
   }
-  const until = async (what: string | (() => string), condition: () => boolean) => {
+  const until = async (what: string | (() => string), condition: () => boolean, patienceMs = 40_000) => {
+    // Only so that a test that fails says what it waited for.
     const deadline = Date.now() + patienceMs
     while (!condition()) {
       mustRun()
@@ -224,11 +225,12 @@ export async function openArena({ users, env = {} }: ArenaOptions): Promise<Aren
       return spoils.posted
     },
     until,
-    handled: (allowed = () => false) => {
-      const over = () => left().filter(path => !allowed(path))
+    handled: ({ except, patienceMs } = {}) => {
+      const over = () => left().filter(path => path !== except)
       return until(
         () => `these to be handled: ${over().slice(0, 5).join(', ')}`,
         () => over().length === 0,
+        patienceMs,
       )
     },
     async answer(id, group = 'evil') {
@@ -286,9 +288,6 @@ export async function openArena({ users, env = {} }: ArenaOptions): Promise<Aren
     },
   }
 }
-
-/** Only so that a test that fails says what it waited for. */
-const patienceMs = 40_000
 
 /** The same attacks in the same order each time; the moment at which they meet the host is chance enough. */
 const seed = 20_260_101

@@ -17,7 +17,8 @@ export interface Live {
   readonly events: readonly CommandEvent[]
   /** registers and starts nothing: resolves once the files that lie there are handled */
   start(): Promise<void>
-  /** ends this host and opens another on the same directory, not yet started */
+  stop(): Promise<void>
+  /** ends this host, unless it has been, and opens another on the same directory, not yet started */
   reopen(): Promise<void>
   close(): Promise<void>
 }
@@ -51,6 +52,11 @@ export async function openLive(input: ConfigInput = {}, data = temporaryFolder('
     return opened
   }
   let host = await open()
+  let stopped = false
+  const stop = async () => {
+    if (!stopped) await host.stop()
+    stopped = true
+  }
   return {
     data,
     config,
@@ -60,12 +66,14 @@ export async function openLive(input: ConfigInput = {}, data = temporaryFolder('
     },
     events,
     start: () => host.start(),
+    stop,
     async reopen() {
-      await host.stop()
+      await stop()
       host = await open()
+      stopped = false
     },
     async close() {
-      await host.stop()
+      await stop()
       rmSync(data, { recursive: true, force: true })
     },
   }

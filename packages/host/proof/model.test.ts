@@ -320,12 +320,12 @@ async function run(
     }
     await settled()
     // Once more from the disk alone.
-    await live.host.stop()
+    await live.stop()
     live = await openLive({ graceMs: 0 }, data)
     await live.start()
     await expectConsistent(live, model)
   } finally {
-    await live.host.stop()
+    await live.stop()
     rmSync(data, { recursive: true, force: true })
   }
 }

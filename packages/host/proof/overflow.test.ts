@@ -7,11 +7,11 @@ import { layoutOf } from '../src/layout.ts'
 import { registerGroups } from '../src/register.ts'
 import { openStore } from '../src/store/sqlite.ts'
 import { launch } from './launch.ts'
-import { configFor, temporaryFolder, until } from './live.ts'
+import { configFor, roomyFolder, until } from './live.ts'
 import { folderOfText, type Load, produce } from './producer.ts'
 
 test('300,000 files, posted as fast as two producers can, are all handled, each once', async () => {
-  const data = temporaryFolder('overflow')
+  const data = roomyFolder('overflow')
   const config = configFor(data)
   const layout = layoutOf(data)
   const folders = Array.from({ length: 20 }, (_, i) => `group-${i}`)
@@ -28,7 +28,13 @@ test('300,000 files, posted as fast as two producers can, are all handled, each 
   const daemon = launch(data, { env: { HATCHWAY_DURABILITY: 'process' } })
   try {
     await daemon.ready
-    const loads: Load[] = ['a', 'b'].map(prefix => ({ data, folders, prefix, count: 150_000 }))
+    const loads: Load[] = ['a', 'b'].map(prefix => ({
+      data,
+      folders,
+      prefix,
+      count: 150_000,
+      names: 'hatchway',
+    }))
     await Promise.all(loads.map(produce))
 
     const client = await connect(config)

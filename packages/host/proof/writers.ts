@@ -65,7 +65,7 @@ export type Op =
 type Body = { type: string; [field: string]: unknown }
 
 /** What the file says about its sender, true or not. */
-export interface Claims {
+interface Claims {
   folder: string
   jid: string
   isMain: boolean
@@ -226,7 +226,7 @@ export const nanoclaw: Writer = {
 const forkTask = (type: string) => (intent: Intent, claims: Claims) =>
   inTasks({ type, task_id: Number(intent.taskId) }, claims)
 
-export const fork: Writer = {
+const fork: Writer = {
   ...nanoclaw,
   name: 'fork',
   untargeted: ['schedule_task'],
@@ -265,7 +265,7 @@ export const fork: Writer = {
   },
 }
 
-export const novabot: Writer = {
+const novabot: Writer = {
   ...nanoclaw,
   name: 'novabot',
   dialect: 'novabot',

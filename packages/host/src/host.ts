@@ -40,6 +40,8 @@ const lockWaitMs = 3000
 /** Puts the parts together on a data directory, which is ours alone from here to `stop`. */
 export async function openHost(config: Config, options: OpenOptions): Promise<Host> {
   const log = options.log ?? createLogger(config)
+  // Modes are chosen where something is made. The stricter umask of a hardened service would lock the containers out.
+  process.umask(0o022)
   const layout = layoutOf(config.data)
   createLayout(layout)
   const lock = await acquire(config.data, {
@@ -69,7 +71,13 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const groupAdded = (folder: string) => {
     const group = store.group(folder)
     if (!group) return
-    createGroupDirectories(layout, group, owner)
+    try {
+      createGroupDirectories(layout, group, owner)
+    } catch (error) {
+      // The group is registered, and what else its batch asked for must not suffer; the spool says what is missing.
+      const reason = error instanceof Error ? error.message : String(error)
+      log.error({ group: folder, reason }, 'the directories of a group could not be created')
+    }
     // It may have been watched as a stray, with other directories.
     spool?.remove(folder)
     spool?.add(inboxOf(layout, group))
@@ -239,11 +247,12 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           running.add(inbox)
         },
       })
+      const cleanlyStopped = store.meta('snapshots') === version
+      store.setMeta('snapshots', '')
       await running.start()
       reboot.over()
       // After a clean stop they are as they should be; a look at each is taken all the same, in no hurry.
-      snapshots.everything(store.meta('snapshots') !== version)
-      store.setMeta('snapshots', '')
+      snapshots.everything(!cleanlyStopped)
       outbox?.kick()
       chores = setInterval(() => {
         store.prune(config.keep)

@@ -864,6 +864,7 @@ export function createSpool(options: SpoolOptions): Spool {
     const since = firstWaited.get(file) ?? clock()
     // Without what was read: there may be a thousand of them.
     const unread = { ...file, text: '' }
+    firstWaited.set(file, since)
     firstWaited.set(unread, since)
     const timer = later(Math.min(250, Math.max(5, clock() - since)), () => {
       endWait(file)

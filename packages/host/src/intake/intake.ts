@@ -69,8 +69,19 @@ export function createIntake(options: IntakeOptions): Intake {
     transaction: Transaction,
     begun: number,
   ): Decision => {
-    const before = file.recovered ? transaction.handled(file.seq) : options.handledBefore(file)
-    if (before) return { file, row: before, repeated: false, effects: noEffects }
+    const before = file.recovered ? transaction.handled(file.seq) : undefined
+    // Only a repeat has an answer to give and no id of its own.
+    if (before) {
+      const repeated = before.reply !== null && before.requestId === null
+      return { file, row: before, repeated, effects: noEffects }
+    }
+    const undone = options.handledBefore(file)
+    if (undone) {
+      // Known by its new number from now on, too: should this process end first, the next one asks for that.
+      const row = { ...undone, seq: file.seq, requestId: null }
+      transaction.insertCommand(row)
+      return { file, row, repeated: false, effects: noEffects }
+    }
 
     const translation = isTranslation(decoded) ? decoded : undefined
     const reply = translation?.reply ?? null

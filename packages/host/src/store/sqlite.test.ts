@@ -1,0 +1,314 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Group, Task } from '@hatchway/protocol'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { StoreFailure } from './failure.ts'
+import { type Durability, openStore } from './sqlite.ts'
+import type { CommandRow, NewMessage, Store, Transaction } from './types.ts'
+
+const storeModule = join(import.meta.dirname, 'sqlite.ts')
+
+afterEach(() => vi.restoreAllMocks())
+
+function databasePath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'hatchway-store-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return join(folder, 'hatchway.db')
+}
+function open(path = databasePath(), durability: Durability = 'process'): Store {
+  const store = openStore({ path, durability })
+  onTestFinished(() => store.close())
+  return store
+}
+const write = (store: Store, work: (transaction: Transaction) => void) =>
+  store.transaction({ requests: [], taskIds: [] }, work)
+
+const group = (folder: string): Group => ({
+  folder,
+  jid: `${folder}@chat`,
+  name: folder,
+  main: false,
+  dialect: 'hatchway',
+  trigger: null,
+  requires_trigger: true,
+  channel: null,
+  added_at: '2026-01-01T00:00:00.000Z',
+  last_activity: null,
+})
+const task = (id: string, status: Task['status'] = 'active'): Task => ({
+  id,
+  group: 'a',
+  jid: 'a@chat',
+  created_by: 'a',
+  prompt: 'p',
+  script: null,
+  model: null,
+  schedule_type: 'interval',
+  schedule_value: '60000',
+  timezone: 'UTC',
+  context_mode: 'group',
+  status,
+  next_run: '2099-01-01T00:00:00.000Z',
+  last_run: null,
+  last_result: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+})
+const command = (seq: number, requestId: string | null = null): CommandRow => ({
+  seq,
+  group: 'a',
+  directory: 'tasks',
+  file: `${seq}.json`,
+  inode: seq,
+  mtimeUs: seq,
+  dialect: 'hatchway',
+  type: 'send_message',
+  requestId,
+  reply: requestId === null ? null : { directory: 'responses', id: requestId, shape: 'receipt' },
+  outcome: { ok: true, result: { seq } },
+  receivedAt: seq,
+  tookUs: 1,
+})
+const message = (id: number): NewMessage => ({
+  id,
+  group: 'a',
+  jid: 'a@chat',
+  kind: 'text',
+  text: `m-${id}`,
+  sender: null,
+  speech: null,
+  messageId: null,
+  createdAt: id,
+})
+const contents = (store: Store) =>
+  structuredClone({
+    groups: store.groups(),
+    tasks: store.tasks({}),
+    messages: store.messages({}),
+    commands: store.commands({ limit: 1000 }),
+  })
+
+describe('a transaction', () => {
+  const everything = (transaction: Transaction) => {
+    transaction.insertGroup(group('b'))
+    transaction.deleteGroup('a')
+    transaction.insertTask(task(transaction.newTaskId()))
+    transaction.updateTask(task('kept', 'paused'))
+    transaction.insertMessage(message(2))
+    transaction.insertCommand(command(2, 'r2'))
+  }
+  const opened = () => {
+    const store = open()
+    write(store, transaction => {
+      transaction.insertGroup(group('a'))
+      transaction.insertTask(task('kept'))
+      transaction.insertMessage(message(1))
+      transaction.insertCommand(command(1, 'r1'))
+    })
+    return store
+  }
+
+  test('that fails in the middle leaves tables and registry as they were', () => {
+    const store = opened()
+    const before = contents(store)
+    const failing = () =>
+      write(store, transaction => {
+        everything(transaction)
+        expect(transaction.group('b')).toBeDefined()
+        throw new Error('stumbled')
+      })
+    expect(failing).toThrow('stumbled')
+    expect(contents(store)).toEqual(before)
+    expect(store.group('a')).toBeDefined()
+    expect(store.group('b')).toBeUndefined()
+    write(store, transaction => {
+      expect(transaction.isFolderTaken('B')).toBe(false)
+      expect(transaction.groupByJid('b@chat')).toBeUndefined()
+      expect(transaction.answered('a', 'r2')).toBeUndefined()
+    })
+
+    // Nothing stands in the way of doing it again.
+    write(store, everything)
+    expect(store.groups()).toEqual([group('b')])
+    expect(store.tasks({})).toMatchObject([
+      { id: 'kept', status: 'paused' },
+      { id: expect.stringMatching(/^\d+$/), status: 'active' },
+    ])
+  })
+
+  test('that breaks a rule of the tables is the work’s fault, not the store’s', () => {
+    const store = opened()
+    const before = contents(store)
+    const broken: ((transaction: Transaction) => void)[] = [
+      transaction => transaction.insertCommand(command(1)),
+      transaction => transaction.insertCommand(command(3, 'r1')),
+      transaction => transaction.insertTask(task('kept')),
+      transaction => transaction.insertGroup(group('B')),
+      transaction => transaction.insertMessage(message(1)),
+    ]
+    for (const work of broken) {
+      const error = failureOf(() =>
+        write(store, transaction => {
+          everything(transaction)
+          work(transaction)
+        }),
+      )
+      expect(error).toMatchObject({ code: 'ERR_SQLITE_ERROR', message: expect.stringContaining('UNIQUE') })
+      expect(error).not.toBeInstanceOf(StoreFailure)
+      expect(contents(store)).toEqual(before)
+    }
+  })
+
+  test('is seen whole by whoever opens the store next', () => {
+    const path = databasePath()
+    const store = openStore({ path, durability: 'full' })
+    write(store, transaction => {
+      transaction.insertGroup(group('a'))
+      transaction.insertTask(task('kept'))
+      everything(transaction)
+    })
+    const before = contents(store)
+    store.close()
+    expect(contents(open(path))).toEqual(before)
+  })
+
+  test('gives task ids that nobody has, also after one was taken by name', () => {
+    const path = databasePath()
+    const ids: string[] = []
+    for (let round = 0; round < 2; round++) {
+      const store = openStore({ path, durability: 'process' })
+      write(store, transaction => {
+        for (let i = 0; i < 2; i++) {
+          const id = transaction.newTaskId()
+          ids.push(id)
+          transaction.insertTask(task(id))
+        }
+        if (round === 0) transaction.insertTask(task('3'))
+      })
+      store.close()
+    }
+    expect(ids).toEqual(['1', '2', '4', '5'])
+  })
+})
+
+const failureOf = (work: () => unknown): unknown => {
+  try {
+    work()
+  } catch (error) {
+    return error
+  }
+  throw new Error('it did not fail')
+}
+
+/** Another process with a store of its own, which says what it has done and is not sorry when it ends. */
+async function elsewhere(path: string, limit: string, script: string, untilLines: number) {
+  const code = `
+    const { openStore } = await import(${JSON.stringify(storeModule)})
+    const store = openStore({ path: ${JSON.stringify(path)}, durability: 'process', prepare: false })
+    const say = text => require('node:fs').writeSync(1, text + '\\n')
+    const { createRequire } = await import('node:module')
+    const require = createRequire(import.meta.url)
+    const message = (id, text) => ({ id, group: 'a', jid: 'a@chat', kind: 'text', text, sender: null, speech: null, messageId: null, createdAt: id })
+    const insert = (id, text) => store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertMessage(message(id, text)))
+    ${script}
+  `
+  const child = spawn(
+    'sh',
+    ['-c', `${limit} exec "$0" --input-type=module --eval "$1"`, process.execPath, code],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  const lines: string[] = []
+  const ended = once(child, 'close')
+  child.stdout.setEncoding('utf8')
+  let rest = ''
+  for await (const chunk of child.stdout) {
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop() ?? ''
+    lines.push(...parts)
+    if (lines.length >= untilLines) child.kill('SIGKILL')
+  }
+  await ended
+  return lines
+}
+
+test('what was committed before SIGKILL is there afterwards, and nothing is half there', async () => {
+  const path = databasePath()
+  const script = `for (let id = 1; ; id++) { insert(id, 'm-' + id); say(String(id)) }`
+  const said = await elsewhere(path, '', script, 200)
+  const store = open(path, 'full')
+  const found = store.messages({}).map(({ text }) => text)
+  expect(found).toEqual(found.map((_, i) => `m-${i + 1}`))
+  expect(found.length).toBeGreaterThanOrEqual(Number(said.at(-1)))
+  write(store, transaction => transaction.insertMessage(message(store.lastMessageId() + 1)))
+})
+
+test('a disk that takes no more is the store’s failure, leaves no trace, and what fits is taken again', async () => {
+  const path = databasePath()
+  // A limit on the size of a file is the only full disk a test may have for itself. In blocks of 512 bytes.
+  const script = `
+    let id = 0
+    try { for (;;) { insert(id + 1, 'x'.repeat(100_000)); id++ } } catch (error) { say(error.name) }
+    say(String(id))
+    say(String(store.messages({}).length))
+    process.exit()
+  `
+  const [name, done, found] = await elsewhere(path, 'ulimit -f 4096;', script, Number.POSITIVE_INFINITY)
+  expect(name).toBe('StoreFailure')
+  expect(found).toBe(done)
+  const store = open(path)
+  expect(store.messages({})).toHaveLength(Number(done))
+  write(store, transaction => transaction.insertMessage(message(Number(done) + 1)))
+  expect(store.messages({})).toHaveLength(Number(done) + 1)
+})
+
+test.each([
+  ['full', 2],
+  ['process', 1],
+] as const)('durability %s is what SQLite is told', (durability, synchronous) => {
+  const exec = vi.spyOn(DatabaseSync.prototype, 'exec')
+  open(databasePath(), durability)
+  const database = exec.mock.contexts[0]
+  if (!(database instanceof DatabaseSync)) throw new Error('no database was opened')
+  expect(database.prepare('PRAGMA synchronous').get()).toEqual({ synchronous })
+  expect(database.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })
+})
+
+describe('prune', () => {
+  test('keeps the newest, and messages that are not delivered yet', () => {
+    const store = open()
+    write(store, transaction => {
+      for (let i = 1; i <= 20; i++) {
+        transaction.insertCommand(command(i, `r${i}`))
+        transaction.insertMessage(message(i))
+      }
+    })
+    const settled = { attempts: 1, nextAttemptAt: 0, error: null, sentAt: 1 }
+    store.settleMessages([
+      ...[1, 2, 4, 5].map(id => ({ id, status: 'sent' as const, ...settled })),
+      { id: 6, status: 'failed', ...settled },
+    ])
+    store.prune({ commands: 5, messages: 10 })
+    expect(store.commands({ limit: 100 }).map(({ seq }) => seq)).toEqual([16, 17, 18, 19, 20])
+    expect(store.messages({}).map(({ id }) => id)).toEqual([
+      3, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+    ])
+    write(store, transaction => {
+      // What is forgotten is no longer known as a repeat.
+      expect(transaction.answered('a', 'r15')).toBeUndefined()
+      expect(transaction.answered('a', 'r16')).toMatchObject({ seq: 16 })
+    })
+    expect(store.lastSeq()).toBe(20)
+  })
+
+  test('has nothing to do where there is less than may be kept', () => {
+    const store = open()
+    write(store, transaction => transaction.insertCommand(command(1)))
+    store.prune({ commands: 1, messages: 1 })
+    expect(store.commands({ limit: 10 })).toHaveLength(1)
+  })
+})

@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createRemover } from './remove.ts'
+import { temporaryFolder } from './rig.ts'
+
+function make(folder: string, count: number): string[] {
+  const paths = Array.from({ length: count }, (_, i) => join(folder, String(i)))
+  for (const path of paths) writeFileSync(path, '')
+  return paths
+}
+
+describe('the remover', () => {
+  it('removes a few files at once', async () => {
+    const folder = temporaryFolder()
+    const remover = createRemover(message => expect.unreachable(message))
+    remover.remove(make(folder, 16))
+    expect(readdirSync(folder)).toEqual([])
+    await remover.settled()
+    await remover.close()
+  })
+
+  it('removes many without being waited for, and says when they are gone', async () => {
+    const folder = temporaryFolder()
+    const remover = createRemover(message => expect.unreachable(message))
+    const paths = make(folder, 600)
+    for (let i = 0; i < paths.length; i += 60) remover.remove(paths.slice(i, i + 60))
+    await remover.settled()
+    expect(readdirSync(folder)).toEqual([])
+    await remover.close()
+  })
+
+  it('is not troubled by files that are gone already', async () => {
+    const folder = temporaryFolder()
+    const remover = createRemover(message => expect.unreachable(message))
+    const paths = make(folder, 100)
+    remover.remove(paths)
+    remover.remove(paths)
+    remover.remove(paths.slice(0, 3))
+    await remover.settled()
+    expect(readdirSync(folder)).toEqual([])
+    await remover.close()
+  })
+
+  it.each([1, 100])(
+    'tells of a file among %i that cannot be removed, and removes the others',
+    async count => {
+      const folder = temporaryFolder()
+      const messages: string[] = []
+      const remover = createRemover(message => messages.push(message))
+      const stuck = join(folder, 'stuck')
+      mkdirSync(stuck)
+      remover.remove([...make(folder, count), stuck])
+      await remover.settled()
+      expect(messages).toEqual([expect.stringContaining(stuck)])
+      expect(readdirSync(folder)).toEqual(['stuck'])
+      await remover.close()
+    },
+  )
+
+  it('finishes what it was given before it closes, and still removes afterwards', async () => {
+    const folder = temporaryFolder()
+    const remover = createRemover(message => expect.unreachable(message))
+    remover.remove(make(folder, 500))
+    await remover.close()
+    expect(readdirSync(folder)).toEqual([])
+    const late = make(folder, 100)
+    remover.remove(late)
+    expect(late.some(path => existsSync(path))).toBe(false)
+    await remover.close()
+  })
+})
