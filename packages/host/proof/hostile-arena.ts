@@ -309,7 +309,10 @@ function start(script: string, args: readonly string[], children: ChildProcess[]
 
 const said = <T>(child: ChildProcess) =>
   new Promise<T>((resolve, reject) => {
-    child.once('message', (message: T) => resolve(message))
+    child.once('message', (message: T) => {
+      resolve(message)
+      child.disconnect()
+    })
     child.once('exit', code => reject(new Error(`${child.spawnargs.at(1)} ended with ${code}`)))
   })
 

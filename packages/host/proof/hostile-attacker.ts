@@ -227,4 +227,6 @@ const spoils: Spoils = {
     name: createNames(),
   }),
 }
-process.send?.(spoils, () => process.exit(0))
+// Whoever started it has heard it once it ends the channel.
+process.on('disconnect', () => process.exit(0))
+process.send?.(spoils)

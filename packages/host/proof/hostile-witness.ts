@@ -98,7 +98,7 @@ async function witness(uid: number, directory: string): Promise<void> {
   }
   endPhase('last')
   const testimony: Testimony = { asked, answered, complaints, phases }
-  process.send?.(testimony, () => process.exit(0))
+  process.send?.(testimony)
 }
 
 await witness(Number(process.argv[2]), process.argv[3] ?? '')

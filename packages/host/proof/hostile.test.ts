@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   closeSync,
@@ -788,6 +789,34 @@ for (const { who, users, oneUser, possible } of hosts) {
       expect((await arena.close()).evil).toMatchObject({ accepted: 320, total: 320 })
     })
 
+    test.concurrent('a file that its writer holds by a lease blocks nobody', async () => {
+      await using arena = await openArena({ users })
+      const { attack, evil } = arena
+      const held = join(evil, 'input', 'held')
+      attack(() => writeFileSync(held, request('held')))
+      // F_SETLEASE with F_WRLCK: whoever opens the file waits until the holder lets go, or for 45 seconds.
+      const code =
+        '$SIG{IO} = "IGNORE"; open(F, "+<", $ARGV[0]); fcntl(F, 1024, 1) or die; print "held"; sleep 60'
+      const { attacker } = users
+      const holder = spawn(
+        'perl',
+        ['-e', `$| = 1; ${code}`, held],
+        isRoot ? { uid: attacker, gid: attacker } : {},
+      )
+      try {
+        await once(holder.stdout, 'data')
+        attack(() => renameSync(held, join(evil, 'tasks', arena.name())))
+        for (let i = 0; i < 5; i++) {
+          arena.post('tasks', request(`beside-${i}`))
+          expect(await arena.answer(`beside-${i}`)).toMatchObject({ ok: true })
+        }
+        await arena.handled()
+      } finally {
+        holder.kill('SIGKILL')
+      }
+      expect((await arena.close()).evil).toMatchObject({ accepted: 5, refused: { internal: 1 }, total: 6 })
+    })
+
     test.concurrent('large files that never end are given up, one by one', async () => {
       await using arena = await openArena({ users })
       const { attack, evil, marker } = arena
@@ -849,7 +878,8 @@ for (const { who, users, oneUser, possible } of hosts) {
         phases.map(phase => ({ ...phase, name: phase.name === 'last' ? 'during the flood' : phase.name })),
       )
       expect(evil.total).toBe(posted)
-      expect(evil).toMatchObject({ accepted: 45_000, refused: { invalid_json: 5000 }, shed: 50_000 })
+      expect(evil.shed).toBeGreaterThan(45_000)
+      expect(evil.messages).toHaveLength(evil.accepted)
     })
   })
 }

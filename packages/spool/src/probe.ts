@@ -1,8 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, openSync, unlinkSync, watch } from 'node:fs'
+import { closeSync, constants, openSync, readdirSync, unlinkSync, watch } from 'node:fs'
+import { join } from 'node:path'
 import { type PinnedDirectory, pinDirectory } from './directory.ts'
 
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+const probePrefix = '.hatchway-probe-'
+
+/** Probes of a process that was killed before it could take them away. */
+export function removeOldProbes(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    if (name.startsWith(probePrefix)) unlinkSync(join(directory, name))
+  }
+}
 
 /**
  * Whether a file written into the directory rings its bell at all: a probe file is written and taken away again. It
@@ -20,7 +30,7 @@ export async function deliversEvents(path: string, waitMs: number): Promise<bool
 }
 
 function ringsIn(directory: PinnedDirectory, waitMs: number): Promise<boolean | undefined> {
-  const name = `.hatchway-probe-${randomBytes(6).toString('hex')}`
+  const name = `${probePrefix}${randomBytes(6).toString('hex')}`
   return new Promise(resolve => {
     // A busy process may have the event waiting beside the timer: it is given the rest of this round.
     const timer = setTimeout(() => setImmediate(done, false), waitMs)

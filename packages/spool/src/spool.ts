@@ -6,7 +6,7 @@ import { createInboxState, type Drop, type Entry, type InboxState } from './drop
 import { beginLook, countPosted, isLarge, isWhole, type Listing, type Look } from './listing.ts'
 import { compareFiles, isValidDrop, isValidInbox } from './names.ts'
 import { createPace } from './pace.ts'
-import { deliversEvents } from './probe.ts'
+import { deliversEvents, removeOldProbes } from './probe.ts'
 import { createRemover } from './remove.ts'
 import type { ClaimedFile, Inbox, Report, WatchMode } from './types.ts'
 
@@ -916,6 +916,7 @@ export function createSpool(options: SpoolOptions): Spool {
   return {
     async start() {
       late = claims.recover()
+      removeOldProbes(options.claimed)
       await probeFirst()
       if (stopped) return
       started = true
