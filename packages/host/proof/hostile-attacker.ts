@@ -40,12 +40,19 @@ interface Attack {
 
 const valid = (text: string) => JSON.stringify({ type: 'message', chatJid: 'test:evil', text })
 
-const attacks: Record<string, (attack: Attack) => number> = { swap, rewrite, vanish, flood, litter }
+const attacks: Record<string, (attack: Attack) => number> = {
+  swapDrop,
+  swapAnswers,
+  rewrite,
+  vanish,
+  flood,
+  litter,
+}
 
-/** The directory is taken away and a link to elsewhere, or another directory, put in its place, again and again. */
-function swap({ directory, count, random, target, name }: Attack): number {
+/** `tasks/` is taken away and a link to elsewhere, or another directory, put in its place, again and again. */
+function swapDrop(attack: Attack): number {
+  const { directory, random, name } = attack
   const drop = join(directory, 'tasks')
-  const away = join(directory, 'tasks.away')
   const other = join(directory, 'tasks.other')
   mkdirSync(other)
   // Its own files go into the real directory wherever that is: the link leads out of what it can reach itself.
@@ -56,43 +63,96 @@ function swap({ directory, count, random, target, name }: Attack): number {
     renameSync(join(place, '.half'), join(place, name()))
     posted++
   }
+  swap(drop, attack, {
+    before: () => random.chance(0.5) && postInto(`/proc/self/fd/${handle}`),
+    meanwhile: () => random.chance(0.3) && postInto(`/proc/self/fd/${handle}`),
+    other: () => {
+      postInto(other)
+      return other
+    },
+  })
+  closeSync(handle)
+  merge(other, drop)
+  return posted
+}
+
+/** `responses/` is treated so while answers are due, and the snapshot replaced by a link while it is written. */
+function swapAnswers(attack: Attack): number {
+  const { directory, random, target, name } = attack
+  const snapshot = join(directory, 'current_tasks.json')
+  let posted = 0
+  const ask = () => {
+    const half = join(directory, 'input', 'half')
+    const payload = { prompt: 'p', schedule_type: 'interval', schedule_value: '60000' }
+    writeFileSync(
+      half,
+      JSON.stringify({ version: 1, id: `swap-${posted++}`, type: 'schedule_task', payload }),
+    )
+    renameSync(half, join(directory, 'tasks', name()))
+  }
+  const link = () => {
+    const half = join(directory, 'input', 'link')
+    symlinkSync(join(target, 'old.tmp'), half)
+    renameSync(half, snapshot)
+  }
+  swap(join(directory, 'responses'), attack, {
+    before: () => random.chance(0.5) && ask(),
+    meanwhile: () => (random.chance(0.5) ? link() : random.chance(0.5) && ask()),
+    other: () => undefined,
+  })
+  return posted
+}
+
+interface Steps {
+  before(): void
+  /** while a link is in the place */
+  meanwhile(): void
+  /** another directory to put in the place instead, now and then */
+  other(): string | undefined
+}
+
+function swap(path: string, { count, random, target }: Attack, steps: Steps): void {
+  const away = `${path}.away`
+  const aside: string[] = []
   /** The host may put a directory there in the moment in which none is. */
   const place = (put: () => void) => {
     for (;;) {
       try {
         return put()
       } catch (error) {
-        const code = codeOf(error)
-        if (code !== 'EEXIST' && code !== 'EISDIR' && code !== 'ENOTEMPTY') throw error
-        if (code === 'ENOTEMPTY') continue
-        rmdirSync(drop)
+        if (!['EEXIST', 'EISDIR', 'ENOTEMPTY', 'ENOTDIR'].includes(String(codeOf(error)))) throw error
+        aside.push(`${path}.aside${aside.length}`)
+        renameSync(path, `${path}.aside${aside.length - 1}`)
       }
     }
   }
   for (let i = 0; i < count; i++) {
-    if (random.chance(0.5)) postInto(`/proc/self/fd/${handle}`)
-    renameSync(drop, away)
-    if (random.chance(0.8)) {
-      place(() => symlinkSync(target, drop))
-      if (random.chance(0.3)) postInto(`/proc/self/fd/${handle}`)
-      unlinkSync(drop)
+    steps.before()
+    renameSync(path, away)
+    const other = random.chance(0.2) ? steps.other() : undefined
+    if (other === undefined) {
+      place(() => symlinkSync(target, path))
+      steps.meanwhile()
+      unlinkSync(path)
     } else {
-      postInto(other)
-      place(() => renameSync(other, drop))
-      renameSync(drop, other)
+      place(() => renameSync(other, path))
+      renameSync(path, other)
     }
-    place(() => renameSync(away, drop))
+    place(() => renameSync(away, path))
   }
-  closeSync(handle)
-  for (const left of readdirSync(other)) {
+  for (const directory of aside) merge(directory, path)
+}
+
+/** What lies in one directory goes into the other, except for what the host takes in the meantime. */
+function merge(from: string, to: string): void {
+  for (const name of readdirSync(from)) {
     try {
-      renameSync(join(other, left), join(drop, left))
+      renameSync(join(from, name), join(to, name))
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error
     }
   }
-  rmdirSync(other)
-  return posted
+  rmdirSync(from)
 }
 
 const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : undefined)

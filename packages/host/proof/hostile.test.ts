@@ -195,11 +195,21 @@ for (const { who, users, oneUser, possible } of hosts) {
 
     test('a directory that is swapped for a link again and again leads nobody astray', async () => {
       await using arena = await openArena({ users: oneUser })
-      const posted = await arena.run('swap', 600, join(arena.canary.path, 'drop'))
+      const posted = await arena.run('swapDrop', 600, join(arena.canary.path, 'drop'))
       await arena.handled()
       const { evil } = await arena.close()
       expect(evil.refused).toEqual({ unknown_type: posted })
       expect(evil.total).toBe(posted)
+    })
+
+    test('answers and snapshots go astray as little', async () => {
+      await using arena = await openArena({ users: oneUser })
+      const { evil } = arena
+      const posted = await arena.run('swapAnswers', 400, join(arena.canary.path, 'drop'))
+      await arena.handled()
+      expect(readdirSync(join(evil, 'responses'))).toHaveLength(posted)
+      for (let i = 0; i < posted; i++) expect(await arena.answer(`swap-${i}`)).toMatchObject({ ok: true })
+      expect((await arena.close()).evil).toMatchObject({ accepted: posted, total: posted })
     })
 
     test.concurrent('a file in the place of a directory, and a directory that is gone, end nothing', async () => {
@@ -851,7 +861,7 @@ for (const { who, users, oneUser, possible } of hosts) {
 
     test('files beyond those that may wait are thrown away and counted, each once', async () => {
       await using arena = await openArena({ users: oneUser, env: { HATCHWAY_LIMITS_FILES_WAITING: '100' } })
-      const posted = await arena.run('flood', 5000)
+      const posted = await arena.run('flood', 3000)
       await arena.handled()
       const { evil } = await arena.close()
       expect(evil.total).toBe(posted)

@@ -21,7 +21,7 @@ export interface LaunchOptions {
   gid?: number
 }
 
-export const hatchway = join(import.meta.dirname, '..', '..', 'cli', 'bin', 'hatchway.mjs')
+const hatchway = join(import.meta.dirname, '..', '..', 'cli', 'bin', 'hatchway.mjs')
 
 export function launch(data: string, options: LaunchOptions = {}): Launched {
   const [command = process.execPath, ...args] = [

@@ -35,6 +35,8 @@ export interface OpenOptions {
 }
 
 const pruneEveryMs = 60_000
+/** while there is more than is kept */
+const pruneAgainMs = 50
 const lockWaitMs = 3000
 
 /** Puts the parts together on a data directory, which is ours alone from here to `stop`. */
@@ -254,13 +256,14 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       // After a clean stop they are as they should be; a look at each is taken all the same, in no hurry.
       snapshots.everything(!cleanlyStopped)
       outbox?.kick()
-      chores = setInterval(() => {
-        store.prune(config.keep)
+      const doChores = () => {
         quarantine.flush()
-      }, pruneEveryMs)
+        chores = setTimeout(doChores, store.prune(config.keep) ? pruneAgainMs : pruneEveryMs)
+      }
+      chores = setTimeout(doChores, pruneEveryMs)
     },
     async stop() {
-      clearInterval(chores)
+      clearTimeout(chores)
       strays?.stop()
       snapshots.flush()
       store.setMeta('snapshots', version)

@@ -85,7 +85,7 @@ export function compareFiles(
 }
 
 const sequenced = /^\d{13}-(\d{6})-[0-9a-f]{8}\.json$/
-function sequenceOfName(name: string): number | undefined {
+export function sequenceOfName(name: string): number | undefined {
   if (name.length !== 34) return undefined
   const match = sequenced.exec(name)
   return match ? Number(match[1]) : undefined

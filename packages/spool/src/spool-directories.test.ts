@@ -237,7 +237,7 @@ function canPrepare(prepare: string): boolean {
     run('unshare', ...inNamespaces(prepare).slice(1), 'true')
     return true
   } catch (error) {
-    if (process.env['CI']) throw error
+    if (process.env.CI) throw error
     return false
   }
 }

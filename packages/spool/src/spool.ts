@@ -4,7 +4,7 @@ import { errorCode, type PinFailure, type PinnedDirectory, pinDirectory, within 
 import { createDoorbells } from './doorbell.ts'
 import { createInboxState, type Drop, type Entry, type InboxState } from './drop.ts'
 import { beginLook, countPosted, isLarge, isWhole, type Listing, type Look } from './listing.ts'
-import { compareFiles, isValidDrop, isValidInbox } from './names.ts'
+import { compareFiles, isValidDrop, isValidInbox, sequenceOfName } from './names.ts'
 import { createPace } from './pace.ts'
 import { deliversEvents, removeOldProbes } from './probe.ts'
 import { createRemover } from './remove.ts'
@@ -16,7 +16,8 @@ import type { ClaimedFile, Inbox, Report, WatchMode } from './types.ts'
  * An inbox is *quiet*, *ready* (in the line of those that have, or may have, files) or *parked* (over its allowance).
  *
  *   quiet  → ready   a bell rang, a poll or sweep is due, a directory changed
- *   ready  → ready   its turn gave some files and there are more: back to the end of the line (promise 6)
+ *   ready  → ready   its turn gave some files and there are more: back to the end of the line, behind those that rang
+ *                    meanwhile (promise 6)
  *   ready  → parked  the consumer allows it no more for now; → ready when the time it named has passed
  *   ready  → quiet   looked into, and nothing left
  *
@@ -81,12 +82,10 @@ const batchLimit = 512
 /** Files are read into memory to be handed over, and large ones take longer. */
 const shareBytes = 4 * 1024 * 1024
 const batchBytes = 32 * 1024 * 1024
-/** Names that are gone, or cannot be claimed, cost time as well. */
-const attemptsPerTurn = 1024
 /** So many are looked into before the event loop gets its turn. */
 const inboxesPerTurn = 256
-/** Files of one millisecond are sorted by their own time, which needs all of them in one turn; no writer makes more. */
-const tieLimit = 64
+/** Files of one millisecond are sorted by their own time, which needs all of them in one turn. */
+const tieLimit = 16
 const crowd = 64
 const tickMs = 250
 const probeMs = 250
@@ -138,6 +137,8 @@ export function createSpool(options: SpoolOptions): Spool {
   const waits = new Map<ClaimedFile['seq'], { timer: NodeJS.Timeout; inbox: InboxState | undefined }>()
   const firstWaited = new WeakMap<ClaimedFile, number>()
   let line: InboxState[] = []
+  /** served in this turn, with more to come */
+  let again: InboxState[] = []
   let late: ClaimedFile[] = []
   let held: readonly ClaimedFile[] | undefined
   let heldMs = 0
@@ -181,6 +182,8 @@ export function createSpool(options: SpoolOptions): Spool {
     line.push(inbox)
     schedule()
   }
+
+  const isAnyReady = () => line.length > 0 || again.length > 0
 
   const turn = () => {
     scheduled = false
@@ -231,7 +234,7 @@ export function createSpool(options: SpoolOptions): Spool {
 
   const afterTurn = () => {
     if (freshLeft === 0 && late.length === 0 && !held) freshDone?.()
-    if ((line.length > 0 || late.length > 0) && !held) schedule()
+    if ((isAnyReady() || late.length > 0) && !held) schedule()
   }
 
   const gather = (): ClaimedFile[] => {
@@ -245,8 +248,9 @@ export function createSpool(options: SpoolOptions): Spool {
       batch.push(again)
     }
     late = late.slice(batch.length)
-    const current = line
+    const current = line.concat(again)
     line = []
+    again = []
     let next = 0
     for (; next < current.length && next < inboxesPerTurn; next++) {
       const inbox = current[next]
@@ -281,8 +285,10 @@ export function createSpool(options: SpoolOptions): Spool {
       // Whatever comes in meanwhile, a flood must not keep `start` from ending.
       if (inbox.caughtUp) settleFresh(inbox)
     }
-    if (inbox.head < inbox.queue.length || inbox.shed.length > 0 || inbox.drops.some(wantsLook))
-      makeReady(inbox)
+    if (inbox.head < inbox.queue.length || inbox.shed.length > 0 || inbox.drops.some(wantsLook)) {
+      inbox.ready = true
+      again.push(inbox)
+    }
     return bytes
   }
 
@@ -323,12 +329,10 @@ export function createSpool(options: SpoolOptions): Spool {
     const time = now()
     let ordered = true
     let bytes = 0
-    for (let attempts = 0; inbox.head < queue.length && attempts < attemptsPerTurn; attempts++) {
-      const entry = queue[inbox.head]
-      if (!entry || bytes >= shareBytes) break
-      const taken = batch.length - from
-      if (taken >= count && !(taken < count + tieLimit && entry.time === queue[inbox.head - 1]?.time)) break
-      inbox.head++
+    const end = endOfShare(inbox, count)
+    while (inbox.head < end && bytes < shareBytes) {
+      const entry = queue[inbox.head++]
+      if (!entry) break
       const directory = pinned(entry.drop)
       if (typeof directory === 'string') {
         entry.drop.dirty = true
@@ -359,6 +363,21 @@ export function createSpool(options: SpoolOptions): Spool {
       inbox.head = 0
     }
     return bytes
+  }
+
+  /** Where a share of so many ends: not among files of one millisecond whose names tell nothing more, if it can be. */
+  const endOfShare = ({ queue, head }: InboxState, count: number): number => {
+    const end = head + count
+    const isTie = (i: number) =>
+      queue[i]?.time === queue[i - 1]?.time && !(isSequenced(i) && isSequenced(i - 1))
+    const isSequenced = (i: number) => sequenceOfName(String(queue[i]?.name)) !== undefined
+    if (end >= queue.length) return queue.length
+    let shorter = end
+    while (shorter > head && isTie(shorter)) shorter--
+    if (shorter > head) return shorter
+    let longer = end
+    while (longer < queue.length && longer < end + tieLimit && isTie(longer)) longer++
+    return longer
   }
 
   // --- looking ---------------------------------------------------------------------------------------------------
@@ -923,7 +942,7 @@ export function createSpool(options: SpoolOptions): Spool {
       tickTimer = setInterval(tick, tickMs)
       await new Promise<void>(resolve => {
         freshDone = resolve
-        if (late.length > 0 || line.length > 0) schedule()
+        if (late.length > 0 || isAnyReady()) schedule()
         else afterTurn()
       })
     },
@@ -960,7 +979,7 @@ export function createSpool(options: SpoolOptions): Spool {
       const inbox = inboxes.get(id)
       return inbox && (inbox.pace ? 'polling' : 'events')
     },
-    busy: () => line.length > 0 || late.length > 0 || held !== undefined,
+    busy: () => isAnyReady() || late.length > 0 || held !== undefined,
     async stop() {
       stopped = true
       clearInterval(tickTimer)

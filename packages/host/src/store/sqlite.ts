@@ -17,6 +17,8 @@ export interface StoreOptions {
 
 /** Large enough that a busy hour rarely waits for a checkpoint, small enough to be written back in a blink. */
 const checkpointPages = 4000
+/** so many rows at a time are forgotten, so that nobody waits for it */
+const pruneRows = 2000
 
 export function openStore({ path, durability, prepare = true }: StoreOptions): Store {
   const database = new DatabaseSync(path, { timeout: 5000 })
@@ -28,8 +30,13 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     PRAGMA temp_store = MEMORY;
     PRAGMA cache_size = -4000;
   `)
-  migrate(database)
-  if (prepare) growLog(database)
+  try {
+    migrate(database)
+    if (prepare) growLog(database)
+  } catch (error) {
+    database.close()
+    throw error
+  }
 
   const sql = (text: string) => database.prepare(text)
   const statements = {
@@ -62,9 +69,8 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     forgetRequest: sql('UPDATE commands SET request_id = NULL WHERE seq = ?'),
     lastSeq: sql('SELECT max(seq) AS seq FROM commands'),
     pruneCommands: sql(
-      'DELETE FROM commands WHERE seq IN (SELECT seq FROM commands WHERE seq <= ? LIMIT 2000)',
+      `DELETE FROM commands WHERE seq IN (SELECT seq FROM commands WHERE seq <= ? LIMIT ${pruneRows})`,
     ),
-    commandAt: sql('SELECT seq FROM commands ORDER BY seq DESC LIMIT 1 OFFSET ?'),
 
     insertMessage: sql(`INSERT INTO messages (id, group_folder, jid, kind, text, sender, speech, message_id,
       status, attempts, next_attempt_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ?)`),
@@ -76,9 +82,8 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       'UPDATE messages SET status = ?, attempts = ?, next_attempt_at = ?, error = ?, sent_at = ? WHERE id = ?',
     ),
     lastMessageId: sql('SELECT max(id) AS id FROM messages'),
-    messageAt: sql('SELECT id FROM messages ORDER BY id DESC LIMIT 1 OFFSET ?'),
     pruneMessages: sql(
-      "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE id <= ? AND status <> 'pending' LIMIT 2000)",
+      `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE id <= ? AND status <> 'pending' LIMIT ${pruneRows})`,
     ),
 
     meta: sql('SELECT value FROM meta WHERE key = ?'),
@@ -163,17 +168,25 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       ),
   }
 
+  const lastSeq = () => Number(statements.lastSeq.get()?.seq ?? 0)
+  const lastMessageId = () => Number(statements.lastMessageId.get()?.id ?? 0)
+
   const atomically = <T>(work: () => T): T => {
-    statements.begin.run()
     try {
+      statements.begin.run()
       const result = work()
       statements.commit.run()
       return result
     } catch (error) {
       // A failed COMMIT may or may not have ended the transaction; what matters is that none is left open.
-      if (database.isTransaction) statements.rollback.run()
-      loadRegistry()
-      throw isStoreFailure(error) ? new StoreFailure(error.message, { cause: error }) : error
+      const failure = isStoreFailure(error) ? new StoreFailure(error.message, { cause: error }) : error
+      try {
+        if (database.isTransaction) statements.rollback.run()
+        loadRegistry()
+      } catch (cause) {
+        throw new StoreFailure('the database could not be set back', { cause })
+      }
+      throw failure
     }
   }
 
@@ -227,13 +240,13 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       attempted = last
     },
 
-    lastMessageId: () => Number(statements.lastMessageId.get()?.id ?? 0),
-    lastSeq: () => Number(statements.lastSeq.get()?.seq ?? 0),
+    lastMessageId,
+    lastSeq,
     prune(limits) {
-      const oldestCommand = statements.commandAt.get(limits.commands)?.seq
-      if (oldestCommand !== undefined) statements.pruneCommands.run(oldestCommand)
-      const oldestMessage = statements.messageAt.get(limits.messages)?.id
-      if (oldestMessage !== undefined) statements.pruneMessages.run(oldestMessage)
+      // Numbers are given in order and hardly any is left out, so the newest one tells where the oldest kept one is.
+      const commands = statements.pruneCommands.run(lastSeq() - limits.commands).changes
+      const messages = statements.pruneMessages.run(lastMessageId() - limits.messages).changes
+      return Number(commands) === pruneRows || Number(messages) === pruneRows
     },
     meta(key) {
       const value = statements.meta.get(key)?.value

@@ -19,8 +19,8 @@ export interface CommandRow {
   tookUs: number
 }
 
-export type MessageKind = 'text' | 'reaction'
-export type MessageStatus = 'pending' | 'sent' | 'failed'
+type MessageKind = 'text' | 'reaction'
+type MessageStatus = 'pending' | 'sent' | 'failed'
 
 /** The outbox: what agents said, until a channel has delivered it (promise 4). */
 export interface MessageRow {
@@ -78,7 +78,7 @@ export interface Transaction {
   insertMessage(message: NewMessage): void
 }
 
-export interface CommandFilter {
+interface CommandFilter {
   group?: string
   type?: CommandType | string
   ok?: boolean
@@ -112,7 +112,8 @@ export interface Store {
 
   lastSeq(): number
   lastMessageId(): number
-  prune(limits: { commands: number; messages: number }): void
+  /** forgets some of the oldest rows beyond these numbers; whether there are more */
+  prune(limits: { commands: number; messages: number }): boolean
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
   close(): void
