@@ -346,10 +346,8 @@ for (const { who, users, oneUser, possible } of hosts) {
           renameSync(join(evil, 'input', 'half'), join(evil, 'tasks', arena.name()))
         })
         const stuck = join(evil, 'messages', 'stuck.json')
-        attack(() => {
-          mkdirSync(stuck)
-          chmodSync(stuck, 0o555)
-        })
+        // With its mode from the first moment: the host must not get hold of it before.
+        attack(() => mkdirSync(stuck, { mode: 0o555 }))
         await arena.handled({ except: stuck })
         for (let i = 0; i < 50; i++)
           arena.post('messages', '{"type":"message","chatJid":"test:evil","text":"beside it"}')

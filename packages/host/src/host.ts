@@ -177,6 +177,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       for (const listener of listeners) listener(event)
     },
     hasListeners: () => listeners.size > 0,
+    announce: true,
     now: Date.now,
   })
   const running = createSpool({
@@ -189,6 +190,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     pollMinMs: config.pollMinMs,
     pollMaxMs: config.pollMaxMs,
     graceMs: config.graceMs,
+    spinMs: config.spinMs,
     consume: intake.consume,
     allowance: inbox => {
       const time = performance.now()

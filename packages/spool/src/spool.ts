@@ -47,6 +47,11 @@ export interface SpoolOptions {
   sweepMs?: number
   graceMs?: number
   /**
+   * While files come less than this apart, the process does not sleep between them: waking up, with everything fallen
+   * out of the processor's caches, takes longer than handling a file. 0: it always sleeps.
+   */
+  spinMs?: number
+  /**
    * Takes a batch: files of one inbox in order, inboxes in turn. Each file has to be given back, now or later, with
    * `discard` (it is done with) or `wait` (it seems half-written). Throwing means that none of it was taken.
    */
@@ -93,7 +98,7 @@ const settledMs = 1000
 const maxGraceFactor = 5
 const maxWaitingPerInbox = 1000
 const litterAgeMs = 3_600_000
-const shedPerTurn = 256
+const shedPerTurn = 64
 /** Handles kept between turns, out of the few thousand a process may have. */
 const pinLimit = 32
 const unclaimablePauseMs = 100
@@ -116,6 +121,7 @@ export function createSpool(options: SpoolOptions): Spool {
     pollMaxMs = 1000,
     sweepMs = 60_000,
     graceMs = 2000,
+    spinMs = 10,
   } = options
   const now = options.now ?? Date.now
   // Pauses are counted by a clock that nobody sets back.
@@ -142,6 +148,8 @@ export function createSpool(options: SpoolOptions): Spool {
   let late: ClaimedFile[] = []
   let held: readonly ClaimedFile[] | undefined
   let heldMs = 0
+  let lastFileAt = Number.NEGATIVE_INFINITY
+  let spinning = false
   let resting = false
   let started = false
   let stopped = false
@@ -192,6 +200,21 @@ export function createSpool(options: SpoolOptions): Spool {
     if (batch.length === 0) return afterTurn()
     fault('gathered')
     hand(batch)
+    stayAwake()
+  }
+
+  /** One file alone is no reason to stay awake; two close together are, for as long as they were apart at most. */
+  const stayAwake = () => {
+    const time = performance.now()
+    const isClose = time - lastFileAt < spinMs
+    lastFileAt = time
+    if (!isClose || spinning) return
+    spinning = true
+    const spin = () => {
+      spinning = !stopped && performance.now() - lastFileAt < spinMs
+      if (spinning) setImmediate(spin)
+    }
+    setImmediate(spin)
   }
 
   const hand = (batch: readonly ClaimedFile[]) => {
@@ -830,6 +853,8 @@ export function createSpool(options: SpoolOptions): Spool {
   const isWaitingForRetry = (drop: Drop, time: number) => troubled.has(drop) && time < drop.retryAt
 
   const tick = () => {
+    // The kernel tells of a removed directory only once nobody holds it any more.
+    for (const drop of pins) unpin(drop)
     const time = clock()
     for (const drop of troubled) {
       if (drop.inbox.removed) troubled.delete(drop)

@@ -103,6 +103,11 @@ export const configSchema = z.strictObject({
   graceMs: whole(0, 600_000)
     .default(2000)
     .describe('How long a file that is not whole yet may take to become so, for writers that do not rename.'),
+  spinMs: whole(0, 1000)
+    .default(10)
+    .describe(
+      'While files come less than this apart, the daemon stays awake between them: several times as fast, for a busy core. 0: it always sleeps.',
+    ),
   limits: limits.prefault({}),
   keep: keep.prefault({}),
   container: container.prefault({}),

@@ -51,6 +51,8 @@ export interface IntakeOptions {
   handledBefore(file: ClaimedFile): CommandRow | undefined
   publish(event: CommandEvent): void
   hasListeners(): boolean
+  /** whether commits are told to whoever measures them */
+  announce: boolean
   now(): number
 }
 
@@ -189,7 +191,7 @@ export function createIntake(options: IntakeOptions): Intake {
   const finish = (decisions: readonly Decision[], begun: number) => {
     fault('committed')
     const tookUs = Math.round((performance.now() - begun) * 1000)
-    if (committedChannel.hasSubscribers) {
+    if (options.announce && committedChannel.hasSubscribers) {
       committedChannel.publish({ files: decisions.map(({ file }) => file.name), at: process.hrtime.bigint() })
     }
     const listened = options.hasListeners()

@@ -51,6 +51,7 @@ export function rehearse(config: Config): void {
     handledBefore: () => undefined,
     publish: () => {},
     hasListeners: () => false,
+    announce: false,
     now: Date.now,
   })
   for (let seq = 1; seq <= rounds; seq++) {
