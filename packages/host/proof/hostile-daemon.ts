@@ -18,4 +18,9 @@ if (process.getuid?.() !== uid) throw new Error(`this process did not become use
 
 const daemon = await startDaemon(await loadConfig({ data }))
 process.once('SIGTERM', () => void daemon.stop().then(() => process.exit(0)))
+// A test that was cut short cannot end it.
+const starter = process.ppid
+setInterval(() => {
+  if (process.ppid !== starter) process.exit(1)
+}, 1000).unref()
 console.error('ready')

@@ -27,7 +27,7 @@ export interface Testimony {
   phases: Phase[]
 }
 
-const everyMs = 8
+const everyMs = 12
 
 async function witness(uid: number, directory: string): Promise<void> {
   if (process.getuid?.() === 0) {

@@ -215,15 +215,18 @@ for (const { who, users, oneUser, possible } of hosts) {
     test.concurrent('a file in the place of a directory, and a directory that is gone, end nothing', async () => {
       await using arena = await openArena({ users: oneUser })
       const { attack, canary, evil } = arena
-      for (const replace of [
-        (path: string) => writeFileSync(path, 'in the way'),
-        (path: string) => symlinkSync('/nowhere/at/all', path),
-        (path: string) => symlinkSync(join(canary.path, 'new'), path),
-        (path: string) => symlinkSync(canary.path, path),
-        (path: string) => execFileSync('mkfifo', [path]),
-      ]) {
+      const inTheWay = (path: string) => writeFileSync(path, 'in the way')
+      const toNowhere = (path: string) => symlinkSync('/nowhere/at/all', path)
+      const toNew = (path: string) => symlinkSync(join(canary.path, 'new'), path)
+      const toCanary = (path: string) => symlinkSync(canary.path, path)
+      const pipe = (path: string) => execFileSync('mkfifo', [path])
+      for (const [input, responses, groups] of [
+        [inTheWay, toNowhere, toNew],
+        [toCanary, pipe, inTheWay],
+        [toNew, toCanary, pipe],
+      ] as const) {
         attack(() => {
-          for (const name of ['input', 'responses', 'groups']) {
+          for (const [name, replace] of Object.entries({ input, responses, groups })) {
             rmSync(join(evil, name), { recursive: true, force: true })
             replace(join(evil, name))
           }
@@ -253,27 +256,27 @@ for (const { who, users, oneUser, possible } of hosts) {
         writeFileSync(join(evil, 'tasks', 'half.json.tmp'), '')
       })
       let n = 0
-      const locked = async (mode: number, ...names: string[]) => {
+      const locked = async (modes: Record<string, number>) => {
         arena.post('tasks', request(`before-${n}`))
         attack(() => {
-          for (const name of names) chmodSync(join(evil, name), mode)
+          for (const [name, mode] of Object.entries(modes)) chmodSync(join(evil, name), mode)
         })
         await aSweep(arena)
         attack(() => {
-          for (const name of names.toReversed()) chmodSync(join(evil, name), 0o755)
+          for (const name of Object.keys(modes).toReversed()) chmodSync(join(evil, name), 0o755)
         })
         arena.post('tasks', request(`after-${n}`))
         expect(await arena.answer(`after-${n++}`)).toMatchObject({ ok: true })
       }
-      await locked(0o000, '')
-      await locked(0o600, 'messages', 'tasks', 'responses')
-      await locked(0o300, 'messages', 'tasks', 'responses')
-      await locked(0o000, 'messages', 'tasks', 'responses', 'input')
+      await locked({ '': 0o000 })
+      await locked({ messages: 0o300, tasks: 0o600, responses: 0o600 })
+      await locked({ messages: 0o600, tasks: 0o300, responses: 0o300, input: 0o000 })
+      await locked({ messages: 0o000, tasks: 0o000, responses: 0o000 })
       attack(() => {
         rmSync(join(evil, 'groups'), { recursive: true })
-        chmodSync(join(evil), 0o555)
+        chmodSync(evil, 0o555)
       })
-      await locked(0o555, 'tasks', 'responses')
+      await locked({ tasks: 0o555, responses: 0o555 })
       attack(() => {
         chmodSync(evil, 0o755)
         mkdirSync(join(evil, 'groups'), { recursive: true })

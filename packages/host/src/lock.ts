@@ -38,6 +38,9 @@ export interface AcquireOptions {
 }
 
 const retryMs = 20
+
+/** Whoever forgets a lock still has it: the collector must not let go of the file for them. */
+const locks = new Set<Lock>()
 const introductionMs = 500
 
 export async function acquire(
@@ -92,12 +95,15 @@ function take(dataDirectory: string, what: Holder['what']): Lock | undefined {
     lock.release()
     throw error
   }
-  return {
+  const held: Lock = {
     release() {
+      locks.delete(held)
       forgetHolder(dataDirectory)
       lock.release()
     },
   }
+  locks.add(held)
+  return held
 }
 
 /** A new holder has the lock an instant before it has written who it is, over the words of one that was killed. */

@@ -33,7 +33,7 @@ export interface Drop {
   /** which of all listings it was: later ones have a higher number */
   listedAs: number
   /** a directory that takes long to list is not listed all the time */
-  restUntil: number
+  resting: boolean
   /** something in it could not be claimed since the last look */
   failed: boolean
   failedAt: number
@@ -119,7 +119,7 @@ export function createInboxState(inbox: Inbox): InboxState {
       look: undefined,
       listing: undefined,
       listedAs: 0,
-      restUntil: 0,
+      resting: false,
       failed: false,
       failedAt: 0,
       retryAt: 0,

@@ -77,7 +77,7 @@ describe('with more files than it can take at once, the spool', () => {
 
   it('serves the others while one rings without end', async () => {
     let blocked = false
-    const { spool, inbox, names, kinds } = createRig({
+    const { spool, inbox, names, kinds, reports } = createRig({
       consume(files, spool) {
         spool.discard(files)
         if (blocked || !existsSync(join(a, 'b.tmp'))) return
@@ -99,7 +99,8 @@ describe('with more files than it can take at once, the spool', () => {
     await until(() => kinds('a').includes('noisy'))
     post(a, '{}')
     await until(() => names('a').length === 1)
-    expect(spool.mode('a')).toBe('polling')
+    expect(reports).toContainEqual(expect.objectContaining({ kind: 'mode', inbox: 'a', mode: 'polling' }))
+    expect(kinds('b')).toEqual([])
     expect(spool.mode('b')).toBe('events')
   })
 

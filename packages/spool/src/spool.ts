@@ -106,6 +106,7 @@ const unclaimablePauseMs = 100
 const namesPerLook = 100_000
 /** A large directory is looked into for a tenth of the time at most. */
 const restFactor = 10
+const maxRestMs = 10_000
 /** Longer than an event takes. */
 const missedAfterMs = 100
 const minNoisyMs = 1000
@@ -406,8 +407,8 @@ export function createSpool(options: SpoolOptions): Spool {
   // --- looking ---------------------------------------------------------------------------------------------------
 
   const isBeingListed = (drop: Drop) => drop.look !== undefined
-  const mayLook = (drop: Drop) => !troubled.has(drop) && clock() >= drop.restUntil
-  const wantsLook = (drop: Drop) => isBeingListed(drop) || (drop.dirty && clock() >= drop.restUntil)
+  const mayLook = (drop: Drop) => !troubled.has(drop) && !drop.resting
+  const wantsLook = (drop: Drop) => isBeingListed(drop) || (drop.dirty && !drop.resting)
 
   const refill = (inbox: InboxState) => {
     inbox.lookBegan ??= now()
@@ -544,9 +545,10 @@ export function createSpool(options: SpoolOptions): Spool {
   }
 
   const rest = (drop: Drop, lookedMs: number) => {
-    const ms = lookedMs * restFactor
-    drop.restUntil = clock() + ms
-    later(ms + 1, () => {
+    const ms = Math.min(maxRestMs, lookedMs * restFactor)
+    drop.resting = true
+    later(ms, () => {
+      drop.resting = false
       if (drop.dirty) makeReady(drop.inbox)
     })
   }
@@ -853,8 +855,6 @@ export function createSpool(options: SpoolOptions): Spool {
   const isWaitingForRetry = (drop: Drop, time: number) => troubled.has(drop) && time < drop.retryAt
 
   const tick = () => {
-    // The kernel tells of a removed directory only once nobody holds it any more.
-    for (const drop of pins) unpin(drop)
     const time = clock()
     for (const drop of troubled) {
       if (drop.inbox.removed) troubled.delete(drop)
@@ -863,7 +863,7 @@ export function createSpool(options: SpoolOptions): Spool {
         makeReady(drop.inbox)
       }
     }
-    // A directory that is removed while its handle is kept does not ring.
+    // The kernel tells of a removed directory only once nobody holds it any more.
     for (const drop of pins) if (changeOf(drop) === undefined) lost(drop)
     if (sweepAt >= sweepOrder.length) {
       sweepOrder = [...inboxes.values()]
@@ -880,11 +880,14 @@ export function createSpool(options: SpoolOptions): Spool {
     for (const drop of inbox.drops) {
       if (drop.dirty || drop.crowded || isBeingListed(drop) || troubled.has(drop)) continue
       const changed = changeOf(drop)
-      if (changed !== undefined && changed === drop.sweptMtimeMs) continue
-      if (changed === undefined) unpin(drop)
+      if (changed === undefined) {
+        lost(drop)
+        continue
+      }
+      if (changed === drop.sweptMtimeMs) continue
       drop.suspect = drop.bell !== undefined
       // Another change in the same tick of the file system's clock would look the same.
-      drop.sweptMtimeMs = changed === undefined || now() - changed < settledMs ? 0 : changed
+      drop.sweptMtimeMs = now() - changed < settledMs ? 0 : changed
       drop.dirty = true
       makeReady(inbox)
     }
