@@ -259,8 +259,14 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       snapshots.everything(!cleanlyStopped)
       outbox?.kick()
       const doChores = () => {
-        quarantine.flush()
-        chores = setTimeout(doChores, store.prune(config.keep) ? pruneAgainMs : pruneEveryMs)
+        let more = false
+        try {
+          quarantine.flush()
+          more = store.prune(config.keep)
+        } catch (error) {
+          log.error({ err: error }, 'tidying up failed; it is tried again in a minute')
+        }
+        chores = setTimeout(doChores, more ? pruneAgainMs : pruneEveryMs)
       }
       chores = setTimeout(doChores, pruneEveryMs)
     },

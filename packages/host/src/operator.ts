@@ -34,6 +34,7 @@ export function createOperator(options: {
         seq: positions.next(),
         now: now(),
         timezone: config.timezone,
+        limits: config.limits,
         effect: effect => collected.push(effect),
       }),
     )

@@ -27,6 +27,8 @@ export const errorCodes = {
   bad_schedule: 'The schedule cannot be run. The message says what is wrong with it.',
   wrong_state: 'The thing is in a state in which this cannot be done.',
   too_many_waiting: 'More files are waiting than the group may have. Wait for answers before sending more.',
+  quota_exceeded:
+    'The group has as many of these as it may have. Remove some it no longer needs, or ask the operator for more.',
   unavailable: 'This host does not offer what was asked for.',
   expired: 'No decision was made in time.',
   internal: 'The host failed while handling the command. The file is kept; an operator can replay it.',

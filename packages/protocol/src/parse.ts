@@ -6,6 +6,8 @@ export type Parsed = { body: Record<string, unknown> } | { refusal: Refusal; inc
 const quote = 0x22
 const colon = 0x3a
 const backslash = 0x5c
+/** characters; so short a text is searched only to word the refusal well */
+const searchedAnyway = 65_536
 
 const refuse = (code: Refusal['code'], message: string, incomplete = false): Parsed => ({
   refusal: refusal(code, message),
@@ -47,9 +49,10 @@ const countKeys = (root: Record<string, unknown>, checkStrings: boolean): number
  * so a million brackets cost one look at each of the first few. JSON has exactly one colon outside strings for every
  * key, so fewer keys than colons in the result means that a key came twice. Messages never quote the file (lesson 13).
  *
- * `incomplete` says that the text may be the beginning of a document whose writer is not done yet (promise 1).
+ * `incomplete` says that the text may be the beginning of a document whose writer is not done yet (promise 1). Where its
+ * time is over (`mayGrow` is false) a long text is not searched for that.
  */
-export const parseStrict = (text: string, limits: { depth: number }): Parsed => {
+export const parseStrict = (text: string, limits: { depth: number; mayGrow?: boolean }): Parsed => {
   const length = text.length
   let colons = 0
   let depth = 0
@@ -79,7 +82,8 @@ export const parseStrict = (text: string, limits: { depth: number }): Parsed => 
   } catch {
     // the parser's own message quotes the file, so it goes no further
     if (text.trim() === '') return refuse('invalid_json', 'the file is empty', true)
-    if (isCutShort(text)) return refuse('invalid_json', 'the file ends before its JSON does', true)
+    if ((limits.mayGrow !== false || text.length < searchedAnyway) && isCutShort(text))
+      return refuse('invalid_json', 'the file ends before its JSON does', true)
     return refuse('invalid_json', 'the file is not valid JSON')
   }
   if (!isObject(body) || Array.isArray(body))

@@ -85,8 +85,8 @@ export interface Spool {
 const share = 32
 const batchLimit = 512
 /** Files are read into memory to be handed over, and large ones take longer. */
-const shareBytes = 4 * 1024 * 1024
-const batchBytes = 32 * 1024 * 1024
+const shareBytes = 512 * 1024
+const batchBytes = 4 * 1024 * 1024
 /** So many are looked into before the event loop gets its turn. */
 const inboxesPerTurn = 256
 /** Files of one millisecond are sorted by their own time, which needs all of them in one turn. */
@@ -913,14 +913,36 @@ export function createSpool(options: SpoolOptions): Spool {
     const unread = { ...file, text: '' }
     firstWaited.set(file, since)
     firstWaited.set(unread, since)
-    const timer = later(Math.min(250, Math.max(5, clock() - since)), () => {
+    const lookAgain = () => {
+      // Reading and parsing it in vain is what a writer of large unfinished files would like the host to do.
+      if (mayGrowStill(file, since) && isUnchanged(file)) {
+        waits.set(file.seq, { timer: later(pauseBeforeReading(since), lookAgain), inbox })
+        return
+      }
       endWait(file)
       unread.recovered = file.recovered
       late.push(unread)
       schedule()
-    })
-    waits.set(file.seq, { timer, inbox })
+    }
+    waits.set(file.seq, { timer: later(pauseBeforeReading(since), lookAgain), inbox })
     if (inbox) inbox.waiting++
+  }
+
+  const pauseBeforeReading = (since: number) => Math.min(250, Math.max(5, clock() - since))
+
+  const mayGrowStill = (file: ClaimedFile, since: number | undefined): boolean =>
+    (file.problem === 'unreadable' || now() - file.mtimeUs / 1000 < graceMs) &&
+    (since === undefined || clock() - since < graceMs * maxGraceFactor)
+
+  const isUnchanged = ({ path, size, mtimeUs, problem }: ClaimedFile): boolean => {
+    if (problem === 'unreadable') return false
+    try {
+      const about = lstatSync(path)
+      return about.size === size && Math.round(about.mtimeMs * 1000) === mtimeUs
+    } catch {
+      // Reading it finds out why.
+      return false
+    }
   }
 
   const endWait = (file: ClaimedFile) => {
@@ -935,8 +957,7 @@ export function createSpool(options: SpoolOptions): Spool {
   const readAgain = (file: ClaimedFile): ClaimedFile => {
     const again = claims.reread(file)
     const since = firstWaited.get(file)
-    const recent = again.problem === 'unreadable' || now() - again.mtimeUs / 1000 < graceMs
-    again.mayGrow = recent && (since === undefined || clock() - since < graceMs * maxGraceFactor)
+    again.mayGrow = mayGrowStill(again, since)
     if (since !== undefined) firstWaited.set(again, since)
     return again
   }

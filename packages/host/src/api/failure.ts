@@ -33,6 +33,7 @@ const statuses = {
   bad_schedule: 422,
   wrong_state: 409,
   too_many_waiting: 429,
+  quota_exceeded: 429,
   unavailable: 501,
   expired: 504,
   internal: 500,

@@ -39,6 +39,9 @@ const limits = z.strictObject({
   filesWaiting: whole(1, largest)
     .default(50_000)
     .describe('Files of one group that may wait. Over it, the newest are refused and counted in one entry.'),
+  openTasks: whole(1, 1_000_000)
+    .default(1000)
+    .describe('Active and paused tasks of one group. Over it, a new one is refused with `quota_exceeded`.'),
   errorBytes: whole(0, largest)
     .default(268_435_456)
     .describe('Space for one group’s refused files in `ipc/errors`. Over it, they are counted and not kept.'),

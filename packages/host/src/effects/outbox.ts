@@ -81,7 +81,7 @@ export function createOutbox(options: {
       timer = undefined
       working = work()
         .catch(error => {
-          log.error({ error }, 'the outbox could not be worked on; it is tried again')
+          log.error({ err: error }, 'the outbox could not be worked on; it is tried again')
           return idlePauseMs
         })
         .then(pause => {

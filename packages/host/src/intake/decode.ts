@@ -30,7 +30,7 @@ export function decode(file: ClaimedFile, limits: { fileBytes: number; jsonDepth
       return { kind: 'half_written' }
     return { kind: 'refused', refusal: refusal(problems[problem], describe(problem, limits.fileBytes)) }
   }
-  const parsed = parseStrict(file.text, { depth: limits.jsonDepth })
+  const parsed = parseStrict(file.text, { depth: limits.jsonDepth, mayGrow: file.mayGrow })
   if ('body' in parsed)
     return { kind: 'translated', translation: translate({ directory: file.drop, body: parsed.body }) }
   if (parsed.incomplete && file.mayGrow) return { kind: 'half_written' }
@@ -48,6 +48,6 @@ function describe(problem: Problem, fileBytes: number): string {
     case 'invalid_utf8':
       return 'The file is not valid UTF-8.'
     case 'unreadable':
-      return 'The disk failed while the file was read.'
+      return 'The file could not be read: the host may not open it, or the disk failed.'
   }
 }

@@ -136,6 +136,7 @@ export function createIntake(options: IntakeOptions): Intake {
       seq: positions.next(),
       now: new Date(now()),
       timezone,
+      limits,
       effect: effect => collected.push(effect),
     })
   }
@@ -181,7 +182,7 @@ export function createIntake(options: IntakeOptions): Intake {
           break
         } catch (error) {
           if (error instanceof StoreFailure) throw error
-          log.error({ error, group: file.inbox, file: file.name }, 'a command could not be handled')
+          log.error({ err: error, group: file.inbox, file: file.name }, 'a command could not be handled')
         }
       }
     }

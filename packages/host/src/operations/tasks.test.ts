@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Answer, codeOf, openDesk } from './testing.ts'
 
-const openFamily = async () => {
-  const desk = openDesk()
+const openFamily = async (limits: { openTasks?: number } = {}) => {
+  const desk = openDesk(limits)
   await desk.add({ folder: 'main', jid: 'main@chat', name: 'Main', main: true, dialect: 'hatchway' })
   await desk.add({ folder: 'family', jid: 'family@chat', name: 'Family', main: false, dialect: 'hatchway' })
   return desk
@@ -63,6 +63,20 @@ describe('schedule_task', () => {
       })
     },
   )
+
+  test('is refused once the group has as many open tasks as it may have, and only there', async () => {
+    using desk = await openFamily({ openTasks: 2 })
+    const first = idOf(await desk.ask('family', 'schedule_task', daily))
+    const second = idOf(await desk.ask('family', 'schedule_task', daily))
+    await desk.ask('family', 'pause_task', { task_id: second })
+    expect(codeOf(await desk.ask('family', 'schedule_task', daily))).toBe('quota_exceeded')
+    expect(codeOf(await desk.ask('main', 'schedule_task', { ...daily, group: 'family' }))).toBe(
+      'quota_exceeded',
+    )
+    expect(codeOf(await desk.ask('main', 'schedule_task', daily))).toBe('done')
+    await desk.ask('family', 'cancel_task', { task_id: first })
+    expect(codeOf(await desk.ask('family', 'schedule_task', daily))).toBe('done')
+  })
 
   test('by an operator belongs to the group it is for', async () => {
     using desk = await openFamily()

@@ -62,6 +62,12 @@ export const scheduleTask: Operation<'schedule_task'> = {
     if (payload.task_id !== undefined && transaction.task(payload.task_id)) {
       return refused('conflict', 'There is a task with this id already. Choose another, or leave it out.')
     }
+    if (transaction.countOpenTasks(group.folder) >= context.limits.openTasks) {
+      return refused(
+        'quota_exceeded',
+        `The group has ${context.limits.openTasks} open tasks, which is all it may have. Cancel some first.`,
+      )
+    }
     const { prompt, schedule_type, schedule_value, context_mode, script, model } = payload
     const schedule = { schedule_type, schedule_value, timezone: payload.timezone ?? context.timezone }
     const next = upcoming(schedule, now)

@@ -20,7 +20,7 @@ export interface Answer {
 }
 
 /** Operations on a real store, with a clock that stands still until it is set. */
-export const openDesk = () => {
+export const openDesk = ({ openTasks = 1000 } = {}) => {
   const directory = mkdtempSync(join(tmpdir(), 'hatchway-operations-'))
   const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
   let now = new Date('2026-01-15T12:00:00.000Z')
@@ -39,6 +39,7 @@ export const openDesk = () => {
         seq,
         now,
         timezone: 'Europe/Berlin',
+        limits: { openTasks },
         effect: effect => void effects.push(effect),
       }),
     )

@@ -19,6 +19,7 @@ export interface OperationContext {
   seq: number
   now: Date
   timezone: string
+  limits: { openTasks: number }
   effect(effect: Effect): void
 }
 

@@ -55,6 +55,9 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     openTasksOf: sql(
       "SELECT * FROM tasks WHERE status IN ('active', 'paused') AND group_folder = ? ORDER BY created_at, rowid",
     ),
+    countOpenTasks: sql(
+      "SELECT count(*) AS count FROM tasks WHERE status IN ('active', 'paused') AND group_folder = ?",
+    ),
     insertTask: sql(`INSERT INTO tasks (group_folder, jid, created_by, prompt, script, model, schedule_type,
       schedule_value, timezone, context_mode, status, next_run, last_run, last_result, created_at, id)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
@@ -120,6 +123,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       (folder === undefined ? statements.openTasks.all() : statements.openTasksOf.all(folder)).map(
         taskFromRow,
       ),
+    countOpenTasks: folder => Number(statements.countOpenTasks.get(folder)?.count ?? 0),
     newTaskId() {
       do taskCounter++
       while (statements.task.get(String(taskCounter)) !== undefined)

@@ -67,6 +67,7 @@ export interface Transaction {
   task(id: string): Task | undefined
   /** not cancelled, not completed; all groups' where no folder is given */
   openTasks(folder?: string): readonly Task[]
+  countOpenTasks(folder: string): number
   /** a fresh id made of digits, as one dialect can only name tasks by number */
   newTaskId(): string
   insertTask(task: Task): void
