@@ -14,6 +14,7 @@ export default defineConfig({
     jsonDepth: 64,
     commandsPerMinute: 60_000,
     filesWaiting: 50_000,
+    openTasks: 1000,
     errorBytes: 268_435_456,
   },
   keep: {

@@ -36,6 +36,7 @@ test('without a file and variables every value is the default', async () => {
     jsonDepth: 64,
     commandsPerMinute: 60_000,
     filesWaiting: 50_000,
+    openTasks: 1000,
     errorBytes: 268_435_456,
   })
 })
