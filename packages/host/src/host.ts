@@ -38,6 +38,8 @@ const pruneEveryMs = 60_000
 /** while there is more than is kept */
 const pruneAgainMs = 50
 const lockWaitMs = 3000
+/** More than finished files that may still lie in the spool: without its row, one would be executed again. */
+const rowsNeeded = 200_000
 
 /** Puts the parts together on a data directory, which is ours alone from here to `stop`. */
 export async function openHost(config: Config, options: OpenOptions): Promise<Host> {
@@ -262,7 +264,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         let more = false
         try {
           quarantine.flush()
-          more = store.prune(config.keep)
+          more = store.prune({ ...config.keep, commands: Math.max(config.keep.commands, rowsNeeded) })
         } catch (error) {
           log.error({ err: error }, 'tidying up failed; it is tried again in a minute')
         }

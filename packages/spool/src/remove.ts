@@ -20,7 +20,9 @@ const calmMs = 100
 /** Beyond this the thread begins, calm or not. */
 const keptLimit = 100_000
 /** Beyond this the claimer is made to wait, so that a flood cannot fill the spool with files that are done with. */
-const backlogLimit = 200_000
+const backlogLimit = 150_000
+/** Who stops is not kept waiting for long: what is left is removed by the next consumer, which finds it done. */
+const farewellMs = 2000
 
 export function createRemover(failed: (message: string) => void): Remover {
   let worker: Worker | undefined
@@ -107,7 +109,12 @@ export function createRemover(failed: (message: string) => void): Remover {
       giveAll()
       if (outstanding > 0) {
         worker?.ref()
-        await new Promise<void>(resolve => waiting.push(resolve))
+        let late: NodeJS.Timeout | undefined
+        await new Promise<void>(resolve => {
+          waiting.push(resolve)
+          late = setTimeout(resolve, farewellMs)
+        })
+        clearTimeout(late)
       }
       await worker?.terminate()
       worker = undefined
