@@ -23,6 +23,12 @@ module.exports = {
       'the trusted side',
     ),
     only(
+      'agent-knows-spool-and-protocol',
+      '^packages/agent/',
+      ['^packages/(spool|protocol)/'],
+      'the untrusted side, which goes into images',
+    ),
+    only(
       'cli-speaks-the-api',
       '^packages/cli/',
       [

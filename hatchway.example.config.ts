@@ -20,6 +20,7 @@ export default defineConfig({
   keep: {
     commands: 1_000_000,
     messages: 1_000_000,
+    runs: 10_000,
   },
   logLevel: 'info',
   // timezone: 'Europe/Lisbon',

@@ -10,10 +10,23 @@ import { fileURLToPath } from 'node:url'
 
 const neededNode = 24
 
-/** `service`: Debian starts it after installing, which is not wanted here. */
+const sandbox = {
+  package: 'bubblewrap',
+  program: 'bwrap',
+  without: 'agents in a sandbox that needs no engine (docker or podman does as well)',
+}
+
+/** `program`: what to look for where it is not called like its package; `service`: Debian starts it, which is not wanted. */
 const purposes = {
-  start: [],
-  test: [{ package: 'strace', without: 'tests that make system calls fail' }],
+  start: [sandbox],
+  test: [
+    sandbox,
+    { package: 'strace', without: 'tests that make system calls fail' },
+    { package: 'docker.io', program: 'dockerd', service: true, without: 'tests of agents in Docker' },
+    { package: 'containerd', service: true, without: 'tests of agents in Docker' },
+    { package: 'podman', service: true, without: 'tests of agents in Podman' },
+    { package: 'runc', without: 'tests of agents in Docker and Podman' },
+  ],
   bench: [
     { package: 'redis-server', service: true, without: 'the comparison with Redis Streams' },
     { package: 'nats-server', service: true, without: 'the comparison with NATS JetStream' },
@@ -21,6 +34,7 @@ const purposes = {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const ownNode = join(root, 'node_modules', 'node', 'bin', 'node')
 const say = line => process.stderr.write(`setup: ${line}\n`)
 
 // Debian puts some servers where an ordinary user's PATH does not look.
@@ -37,15 +51,26 @@ const canRun = path => {
     throw error
   }
 }
+const isInstalled = part => isThere(part.program ?? part.package)
 const isThere = program => places.some(place => canRun(join(place, program)))
 
 function checkNode() {
   if (Number.parseInt(process.versions.node, 10) >= neededNode) return true
-  const own = join(root, 'node_modules', 'node', 'bin', 'node')
-  const { stdout } = spawnSync(own, ['--version'], { encoding: 'utf8' })
+  const { stdout } = spawnSync(ownNode, ['--version'], { encoding: 'utf8' })
   if (Number.parseInt((stdout ?? '').replace('v', ''), 10) >= neededNode) return true
   say(`the project's own Node ${neededNode} is missing. Run: npm ci`)
   say('If it still is afterwards, npm was told not to run scripts. Then run: npm rebuild node')
+  return false
+}
+
+/** The agent's side in one file, for the sandboxes. Quick where it is up to date. */
+function bundleAgent() {
+  const node = Number.parseInt(process.versions.node, 10) >= neededNode ? process.execPath : ownNode
+  const { status, stderr } = spawnSync(node, [join(root, 'packages', 'agent', 'bundle.ts')], {
+    encoding: 'utf8',
+  })
+  if (status === 0) return true
+  say(`the agent's side could not be bundled: ${stderr}`)
   return false
 }
 
@@ -81,8 +106,8 @@ function main(purpose) {
     say(`say what for: ${Object.keys(purposes).join(', ')}`)
     return 64
   }
-  if (!checkNode()) return 1
-  const missing = () => parts.filter(part => !isThere(part.package))
+  if (!checkNode() || !bundleAgent()) return 1
+  const missing = () => parts.filter(part => !isInstalled(part))
   if (missing().length === 0) return 0
   install(missing())
   const still = missing()

@@ -11,11 +11,13 @@ export interface Child {
 
 /** all that are running, with the moment they end */
 const alive = new Map<ChildProcess, Promise<void>>()
+/** those who have started something that would outlive them, and end it when they are asked to go */
+const tidy = new Set<ChildProcess>()
 const stderrKept = 4000
 
 /** For the way out: synchronous, as an `exit` handler must be. */
 export const killChildren = () => {
-  for (const child of alive.keys()) child.kill('SIGKILL')
+  for (const child of alive.keys()) child.kill(tidy.has(child) ? 'SIGTERM' : 'SIGKILL')
 }
 
 /** For a row that failed half-way: when this resolves, nobody writes into its directory any more. */
@@ -34,6 +36,7 @@ const track = (child: ChildProcess) => {
     const gone = () => {
       ended = true
       alive.delete(child)
+      tidy.delete(child)
       resolve()
     }
     child.once('exit', gone)
@@ -57,14 +60,16 @@ const within = async (seconds: number, promise: Promise<void>): Promise<boolean>
 }
 
 const endSeconds = 10
+const tidySeconds = 60
 
-export const startChild = (file: URL, name: string): Child => {
+export const startChild = (file: URL, name: string, { tidies = false } = {}): Child => {
   const child = fork(file, {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     execArgv: [],
   })
   const { exited, ended, tail } = track(child)
+  if (tidies) tidy.add(child)
   const open = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
   let calls = 0
 
@@ -103,7 +108,7 @@ export const startChild = (file: URL, name: string): Child => {
       }),
     async end() {
       if (child.connected) child.disconnect()
-      if (!(await within(endSeconds, exited))) child.kill('SIGKILL')
+      if (!(await within(tidies ? tidySeconds : endSeconds, exited))) child.kill('SIGKILL')
       await exited
     },
   }

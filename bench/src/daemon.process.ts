@@ -28,6 +28,8 @@ serve({
   },
 
   ready: () => daemon?.ready,
+  agentsReady: () => daemon?.agentsReady(),
+  sessions: () => daemon?.sessions(),
   waitFor: count => log.waitFor(asNumber(count)),
   progress: () => ({ files: log.total(), seconds: Number(lastAt - startedAt) / 1e9 }),
   take: () => log.take(),

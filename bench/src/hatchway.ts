@@ -7,6 +7,15 @@ import { asStamps, type Stamps } from './stamps.ts'
 
 export type Durability = 'process' | 'full'
 
+export const sandboxNames = ['process', 'bubblewrap', 'podman', 'docker'] as const
+export type SandboxName = (typeof sandboxNames)[number]
+
+export interface AgentSettings {
+  sandbox: SandboxName
+  /** 0: a session ends with its answer, and every message begins a new one */
+  idleMs: number
+}
+
 export interface HatchwayOptions {
   /** the data directory */
   data: string
@@ -17,12 +26,21 @@ export interface HatchwayOptions {
   quotas: 'default' | 'unlimited'
   /** names: each committed file is remembered; count: only how many, so that memory can be measured */
   record: 'names' | 'count'
+  /** left out: only the hatch is measured, and nobody answers people; otherwise the first group is the main one */
+  agents?: AgentSettings
 }
 
 const oneOf = <T extends string>(value: unknown, choices: readonly T[]): T => {
   const found = choices.find(choice => choice === value)
   if (found === undefined) throw new TypeError(`expected one of ${choices.join(', ')}`)
   return found
+}
+
+export const asSandboxName = (value: unknown): SandboxName => oneOf(value, sandboxNames)
+
+const asAgentSettings = (value: unknown): AgentSettings => {
+  const { sandbox, idleMs } = asFields(value)
+  return { sandbox: asSandboxName(sandbox), idleMs: asNumber(idleMs) }
 }
 
 export const asHatchwayOptions = (value: unknown): HatchwayOptions => {
@@ -34,6 +52,7 @@ export const asHatchwayOptions = (value: unknown): HatchwayOptions => {
     dialect: oneOf(fields.dialect, ['hatchway', 'nanoclaw']),
     quotas: oneOf(fields.quotas, ['default', 'unlimited']),
     record: oneOf(fields.record, ['names', 'count']),
+    ...(fields.agents === undefined ? {} : { agents: asAgentSettings(fields.agents) }),
   }
 }
 
@@ -46,6 +65,10 @@ export interface Hatchway {
   /** how many files are committed, and the seconds from the daemon's start to the last of them */
   progress(): Promise<{ files: number; seconds: number }>
   waitFor(files: number, seconds: number): Promise<void>
+  /** resolves when agents can be started, with the reason if they cannot */
+  agentsReady(): Promise<string | undefined>
+  /** agents' sessions that run now */
+  sessions(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -87,6 +110,11 @@ export const startHatchway = async (options: HatchwayOptions): Promise<Hatchway>
     async waitFor(files, seconds) {
       await child.call('waitFor', files, seconds)
     },
+    async agentsReady() {
+      const reason = await child.call('agentsReady')
+      return reason === undefined ? undefined : asText(reason)
+    },
+    sessions: async () => asNumber(await child.call('sessions')),
     async stop() {
       await child.call('stop', undefined, stopSeconds)
       await child.end()

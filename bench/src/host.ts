@@ -1,17 +1,21 @@
 import * as host from '@hatchway/host'
+import { type ChatEventAnswer, connect, newEntryAnswer } from '@hatchway/host/api'
 import type { HatchwayOptions } from './hatchway.ts'
-import { folderOf, jidOf } from './messages.ts'
+import { chatJidOf, folderOf, jidOf } from './messages.ts'
 
-/** The only file of the benchmark that knows Hatchway's own API. */
+/** With sandbox.ts, the only file of the benchmark that knows Hatchway's own API. */
 export interface Daemon {
   ready: Promise<void>
+  /** why agents cannot be started, if so */
+  agentsReady(): Promise<string | undefined>
+  sessions(): Promise<number>
   stop(): Promise<void>
 }
 
 const unlimited = Number.MAX_SAFE_INTEGER
 
 /** Nothing from a file or the environment of whoever runs the benchmark may change what is measured. */
-const configOf = ({ data, durability, quotas }: HatchwayOptions) =>
+export const configOf = ({ data, durability, quotas, agents }: HatchwayOptions) =>
   host.loadConfig({
     data,
     cwd: data,
@@ -19,6 +23,9 @@ const configOf = ({ data, durability, quotas }: HatchwayOptions) =>
     overrides: {
       durability,
       logLevel: 'warn',
+      // Rows about the hatch; those about agents start a whole daemon.
+      agents: { enabled: 'no' },
+      web: { enabled: 'no' },
       ...(quotas === 'unlimited'
         ? { limits: { commandsPerMinute: unlimited, filesWaiting: unlimited } }
         : {}),
@@ -28,14 +35,14 @@ const configOf = ({ data, durability, quotas }: HatchwayOptions) =>
 export const registerGroups = async (options: HatchwayOptions): Promise<void> => {
   // each registration is a commit of its own; that they survive a power loss is not what is measured
   const config = await configOf({ ...options, durability: 'process' })
-  const { dialect } = options
+  const { dialect, agents } = options
   await host.registerGroups(
     config,
     Array.from({ length: options.groups }, (_, group) => ({
       folder: folderOf(group),
-      jid: jidOf(group),
+      jid: agents === undefined ? jidOf(group) : chatJidOf(group),
       name: folderOf(group),
-      main: false,
+      main: agents !== undefined && group === 0,
       dialect,
     })),
   )
@@ -46,6 +53,56 @@ export const startDaemon = (options: HatchwayOptions): Daemon => {
   const daemon = configOf(options).then(host.startDaemon)
   return {
     ready: daemon.then(() => {}),
+    async agentsReady() {
+      const choice = await (await daemon).agentsReady
+      if (choice === undefined) return 'agents are not started'
+      return choice.sandbox === undefined ? choice.reason : undefined
+    },
+    sessions: async () => (await daemon).host.agents()?.agents.running().length ?? 0,
     stop: async () => (await daemon).stop(),
+  }
+}
+
+export interface Chat {
+  /** says it and waits for the first thing that is said back; in µs, from just before it is sent until it is read */
+  ask(text: string): Promise<{ text: string; took: number }>
+  close(): Promise<void>
+}
+
+const patience = 30_000
+
+/** A person with a chat open, as the terminal has it: over the daemon's socket, and told by its events. */
+export const openChat = async (data: string, group: number): Promise<Chat> => {
+  const config = await host.loadConfig({ data, cwd: data, env: {} })
+  const client = await connect(config)
+  const jid = chatJidOf(group)
+  const leaving = new AbortController()
+  let heard: ((text: string, at: bigint) => void) | undefined
+  const greeted = Promise.withResolvers<void>()
+  const onEvent = (event: ChatEventAnswer) => {
+    const at = process.hrtime.bigint()
+    if (event.kind === 'hello') greeted.resolve()
+    if (event.kind === 'entry' && event.entry.direction === 'out' && event.entry.jid === jid)
+      heard?.(event.entry.text, at)
+  }
+  const listening = client.chatEvents('/api/events', onEvent, leaving.signal).catch(greeted.reject)
+  await greeted.promise
+  return {
+    ask: text =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(reject, patience, new Error(`no answer within ${patience / 1000} s`))
+        const start = process.hrtime.bigint()
+        heard = (said, at) => {
+          clearTimeout(timer)
+          heard = undefined
+          resolve({ text: said, took: Number(at - start) / 1000 })
+        }
+        client.post(`/api/chats/${encodeURIComponent(jid)}/messages`, { text }, newEntryAnswer).catch(reject)
+      }),
+    async close() {
+      leaving.abort()
+      await listening
+      await client.close()
+    },
   }
 }

@@ -10,11 +10,12 @@ import { drain } from './rows/drain.ts'
 import { flow } from './rows/flow.ts'
 import { idle } from './rows/idle.ts'
 import { latency } from './rows/latency.ts'
+import { mcp } from './rows/mcp.ts'
 import { memory } from './rows/memory.ts'
 import { receipt } from './rows/receipt.ts'
 import { coloured, table } from './table.ts'
 
-const rows: readonly Row[] = [latency, receipt, drain, flow, idle, memory]
+const rows: readonly Row[] = [latency, receipt, drain, flow, idle, memory, mcp]
 const resultsDirectory = fileURLToPath(new URL('../results', import.meta.url))
 
 const progress = (text: string) => process.stderr.write(`${text}\n`)

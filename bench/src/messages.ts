@@ -4,6 +4,9 @@ import { randomBytes } from 'node:crypto'
 export const folderOf = (group: number) => `g${String(group).padStart(4, '0')}`
 export const jidOf = (group: number) => `${folderOf(group)}@bench`
 
+/** Where a person and an agent talk: a chat of the daemon's own. */
+export const chatJidOf = (group: number) => `local:${folderOf(group)}`
+
 const bytes = 200
 
 /** Exactly 200 bytes: a message as a NanoClaw container writes it. */

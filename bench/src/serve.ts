@@ -4,10 +4,15 @@ type Methods = Readonly<Record<string, (argument: unknown) => unknown>>
 
 /**
  * The side of a measuring process: answers the calls of children.ts until the parent goes away, and then goes away
- * itself, so that a benchmark that was killed leaves nothing running.
+ * itself, so that a benchmark that was killed leaves nothing running. `leave` ends first what would outlive it.
  */
-export const serve = (methods: Methods) => {
-  process.on('disconnect', () => process.exit(0))
+export const serve = (methods: Methods, leave?: () => Promise<void>) => {
+  let leaving: Promise<void> | undefined
+  const go = () => {
+    leaving ??= (leave?.() ?? Promise.resolve()).catch(console.error).then(() => process.exit(0))
+  }
+  process.on('disconnect', go)
+  if (leave !== undefined) for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, go)
   process.on('message', async (message: unknown) => {
     const call = asFields(message)
     const id = asNumber(call.id)

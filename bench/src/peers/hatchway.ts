@@ -22,12 +22,16 @@ export interface Opened {
   end(): Promise<void>
 }
 
-/** A daemon with one group, ready to be measured; or why there is none. */
-export const openHatchway = async (base: string, durability: Durability): Promise<Absent | Opened> => {
+/** A daemon, with one group unless more are wanted, ready to be measured; or why there is none. */
+export const openHatchway = async (
+  base: string,
+  durability: Durability,
+  groups = 1,
+): Promise<Absent | Opened> => {
   const options: HatchwayOptions = {
     data: join(base, `hatchway-${durability}`),
     durability,
-    groups: 1,
+    groups,
     dialect: 'hatchway',
     quotas: 'default',
     record: 'names',

@@ -423,12 +423,27 @@ test('a reader that has seen enough is no error', async () => {
 
 test('every command has help with an example', async () => {
   const commands = [
-    ...['up', 'post', 'tail', 'config', 'groups add', 'groups list', 'groups remove', 'messages list'],
+    ...[
+      'up',
+      'chat',
+      'doctor',
+      'post',
+      'tail',
+      'config',
+      'groups add',
+      'groups list',
+      'groups remove',
+      'messages list',
+    ],
     ...[
       'tasks list',
       'tasks pause',
       'tasks resume',
       'tasks cancel',
+      'tasks history',
+      'tasks run',
+      'runs list',
+      'runs show',
       'errors list',
       'errors show',
       'errors replay',

@@ -1,10 +1,13 @@
 import { Command, CommanderError } from 'commander'
 import about from '../package.json' with { type: 'json' }
+import { addChat } from './commands/chat.ts'
 import { addConfig } from './commands/config.ts'
+import { addDoctor } from './commands/doctor.ts'
 import { addErrors } from './commands/errors.ts'
 import { addGroups } from './commands/groups.ts'
 import { addMessages } from './commands/messages.ts'
 import { addPost } from './commands/post.ts'
+import { addRuns } from './commands/runs.ts'
 import { addTail } from './commands/tail.ts'
 import { addTasks } from './commands/tasks.ts'
 import { addUp } from './commands/up.ts'
@@ -31,7 +34,19 @@ Exit codes:
   3  no answer came in time
   64 the command line makes no sense`,
     )
-  for (const add of [addUp, addGroups, addTasks, addMessages, addErrors, addPost, addTail, addConfig])
+  for (const add of [
+    addUp,
+    addChat,
+    addGroups,
+    addTasks,
+    addMessages,
+    addRuns,
+    addErrors,
+    addPost,
+    addTail,
+    addConfig,
+    addDoctor,
+  ])
     add(program)
   try {
     await program.parseAsync(args, { from: 'user' })

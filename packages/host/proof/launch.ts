@@ -33,7 +33,14 @@ export function launch(data: string, options: LaunchOptions = {}): Launched {
     data,
   ]
   const child = spawn(command, args, {
-    env: { ...process.env, HATCHWAY_LOG_LEVEL: 'warn', ...options.env },
+    env: {
+      ...process.env,
+      HATCHWAY_LOG_LEVEL: 'warn',
+      // Most proofs are about the hatch; looking for sandboxes takes a second of every start.
+      HATCHWAY_AGENTS_ENABLED: 'no',
+      HATCHWAY_WEB_ENABLED: 'no',
+      ...options.env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, so that whatever it runs under ends with it.
     detached: true,

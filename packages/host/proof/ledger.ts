@@ -13,6 +13,7 @@ export interface Ledger {
   /** posts one file, of a kind chosen by chance, into one of the groups */
   post(random: Random): void
   posted(): number
+  waiting(): number
   /** whether files are still waiting, claimed, or unanswered */
   pending(): boolean
   /** what is not as it must be, once a daemon has finished everything */
@@ -96,6 +97,13 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
     ({ folder }) => void refused.add(drop(folder, 'messages', '{"type":"message","text":]')),
   ]
 
+  /** files in the groups' directories that nobody has taken */
+  const waiting = () =>
+    groups
+      .flatMap(({ folder }) => ['messages', 'tasks'].map(directory => join(layout.ipc, folder, directory)))
+      .map(path => readdirSync(path).filter(name => name !== '.tmp').length)
+      .reduce((sum, length) => sum + length, 0)
+
   return {
     post(random) {
       // Few tasks: what snapshots of very many cost is not the question here.
@@ -103,15 +111,11 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
       kind?.(random.pick(groups), random)
     },
     posted: () => count,
+    waiting,
     pending: () =>
       readdirSync(layout.spool, { recursive: true, withFileTypes: true }).some(
         entry => !entry.isDirectory(),
-      ) ||
-      groups.some(({ folder }) =>
-        ['messages', 'tasks'].some(directory =>
-          readdirSync(join(layout.ipc, folder, directory)).some(name => name !== '.tmp'),
-        ),
-      ),
+      ) || waiting() > 0,
     audit() {
       const problems: string[] = []
       const store = openStore({ path: layout.database, durability: 'process', prepare: false })

@@ -105,6 +105,11 @@ test('a data directory of the first version is taken over with everything in it'
     '4 active',
   ])
 
+  // What came with later versions works on what the first one left.
+  expect(store.agents.task('3')).toMatchObject({ prompt: 'water the plants', timezone: 'Europe/Berlin' })
+  expect(store.agents.dueTasks(4_102_444_800_000, 10)).toMatchObject([{ id: '4' }, { id: '3' }])
+  store.agents.setSession('family', 'session')
+  expect(store.agents.session('family')).toBe('session')
   expect(await live.host.replay('10')).toMatchObject({ ok: true })
   await until('it is handled', () => store.tasks({}).some(({ status }) => status === 'paused'))
   await until('errors/ is empty', () => readdirSync(layout.errors).length === 0)

@@ -130,7 +130,7 @@ test('a setting that does not exist is refused, with those that do', async () =>
   expect(message).toContain('limits.fileByte in')
   expect(message).toContain('limits.fileBytes')
   expect(message).toContain('durabilty in')
-  expect(message).toMatch(/durability, .*limits, keep, container, logLevel/)
+  expect(message).toMatch(/durability, .*limits, keep, container, .*logLevel/)
 })
 
 test('a section that is no object is refused', async () => {

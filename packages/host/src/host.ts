@@ -1,6 +1,8 @@
+import { refusal } from '@hatchway/protocol'
 import { createClaims, createQuarantine, createSpool, type Report, type Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
-import { createLogChannel } from './channels/log.ts'
+import type { OpenAgents } from './agents/open.ts'
+import { createChats } from './channels/chats.ts'
 import type { Config } from './config.ts'
 import { createEffects } from './effects/effects.ts'
 import { createOutbox } from './effects/outbox.ts'
@@ -71,6 +73,10 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const listeners = new Set<(event: CommandEvent) => void>()
   const startedAt = now().toISOString()
   let spool: Spool | undefined
+  let agents: OpenAgents | undefined
+  const chats = options.watch
+    ? createChats({ store, config, log, now: Date.now, kick: () => agents?.agents.kick() })
+    : undefined
 
   const groupAdded = (folder: string) => {
     const group = store.group(folder)
@@ -86,13 +92,14 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     spool?.remove(folder)
     spool?.add(inboxOf(layout, group))
   }
-  const outbox = options.watch
+  const outbox = chats
     ? createOutbox({
         store,
-        channels: [createLogChannel(log)],
+        channels: chats.channels,
         log,
         intakeIsBusy: () => spool?.busy() ?? false,
         now: () => Date.now(),
+        settled: chats.settled,
       })
     : undefined
   const effects = createEffects({
@@ -103,6 +110,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     quarantine,
     groupAdded,
     groupRemoved: () => {},
+    tasksChanged: () => agents?.scheduler.kick(),
+    groupsChanged: () => chats?.groupsChanged(),
     log,
     fault,
   })
@@ -145,8 +154,11 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       busy: spool?.busy() ?? false,
     }),
     ...operator,
+    chats,
+    agents: () => agents,
     mode: folder => spool?.mode(folder),
     start: async () => {},
+    startAgents: async () => {},
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -234,6 +246,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     }
   }
 
+  let stopped = false
   let strays: Strays | undefined
   let chores: NodeJS.Timeout | undefined
 
@@ -272,9 +285,41 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       }
       chores = setTimeout(doChores, pruneEveryMs)
     },
+    runTask: id =>
+      agents?.scheduler.runNow(id) ?? {
+        ok: false,
+        error: refusal('unavailable', 'No agents are run here.'),
+      },
+    async startAgents() {
+      await chats?.connect()
+      if (config.agents.enabled === 'no' || stopped) return
+      // Loaded only where agents are run.
+      const { openAgents } = await import('./agents/open.ts')
+      const opened = await openAgents({
+        config,
+        layout,
+        store,
+        positions,
+        owner,
+        typing: (jid, on) => chats?.typing(jid, on),
+        said: () => outbox?.kick(),
+        tasksChanged: folder => {
+          snapshots.tasksChanged(folder)
+          snapshots.settle(false)
+        },
+        log,
+      })
+      if (stopped) return opened.stop()
+      agents = opened
+      opened.scheduler.start()
+      opened.agents.kick()
+    },
     async stop() {
+      stopped = true
       clearTimeout(chores)
       strays?.stop()
+      await chats?.disconnect()
+      await agents?.stop()
       snapshots.flush()
       store.setMeta('snapshots', version)
       await host.stop()

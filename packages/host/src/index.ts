@@ -1,4 +1,5 @@
 export { type Config, type ConfigInput, defineConfig, loadConfig } from './config.ts'
+export { examine } from './doctor/examine.ts'
 export { DataDirectoryHeld } from './lock.ts'
 export { startDaemon } from './main.ts'
 export { registerGroups } from './register.ts'

@@ -1,4 +1,5 @@
 import { type ApiServer, serveApi } from './api/serve.ts'
+import { serveWeb, type WebServer } from './api/web-server.ts'
 import type { Config } from './config.ts'
 import { openHost } from './host.ts'
 import { createLogger } from './logger.ts'
@@ -6,6 +7,12 @@ import type { Host } from './types.ts'
 
 export interface Daemon {
   host: Host
+  /** for browsers */
+  web: WebServer | undefined
+  /** resolves when agents can be started, with what has to stay on screen */
+  agentsReady: Promise<
+    { sandbox: string | undefined; reason: string; warning: string | undefined } | undefined
+  >
   stop(): Promise<void>
 }
 
@@ -13,20 +20,38 @@ export interface Daemon {
 export async function startDaemon(config: Config): Promise<Daemon> {
   const log = createLogger(config)
   const host = await openHost(config, { watch: true, log })
+  const warning = () => host.agents()?.choice.warning
   let api: ApiServer | undefined
+  let web: WebServer | undefined
   try {
-    api = await serveApi(host, undefined, { report: error => log.error({ err: error }, 'the API failed') })
+    const { chats } = host
+    api = await serveApi(host, undefined, {
+      report: error => log.error({ err: error }, 'the API failed'),
+      ...(chats ? { chat: { chats, warning } } : {}),
+    })
     await host.start()
+    if (chats) web = await serveWeb({ store: host.store, config, chats, log, warning })
   } catch (error) {
     await api?.close()
     await host.stop()
     throw error
   }
   const { close } = api
+  const agentsReady = host
+    .startAgents()
+    .catch(error => log.error({ err: error }, 'agents cannot be started; the hatch works all the same'))
+    .then(() => {
+      const choice = host.agents()?.choice
+      return choice && { sandbox: choice.sandbox?.name, reason: choice.reason, warning: choice.warning }
+    })
   return {
     host,
+    web,
+    agentsReady,
     async stop() {
+      await web?.close()
       await close()
+      await agentsReady
       await host.stop()
     },
   }

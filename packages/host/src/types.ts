@@ -1,5 +1,7 @@
 import type { Command, Group, Outcome } from '@hatchway/protocol'
 import type { Quarantine, WatchMode } from '@hatchway/spool'
+import type { OpenAgents } from './agents/open.ts'
+import type { Chats } from './channels/chats.ts'
 import type { Config } from './config.ts'
 import type { CommandRow, Store } from './store/types.ts'
 
@@ -48,9 +50,16 @@ export interface Host {
   removeGroup(folder: string): Promise<Outcome>
   /** has a refused file handled again; the outcome says whether it is under way, not how it ends */
   replay(id: string): Promise<Outcome>
+  /** runs a task now, beside its schedule; only where agents are run */
+  runTask?(taskId: string): Outcome
   mode(folder: string): WatchMode | undefined
   subscribe(listener: (event: CommandEvent) => void): () => void
+  /** only a daemon has them */
+  chats: Chats | undefined
+  agents(): OpenAgents | undefined
   /** begins to take files; resolves when whatever was waiting is finished */
   start(): Promise<void>
+  /** begins to hear people, to run agents and to keep the schedule */
+  startAgents(): Promise<void>
   stop(): Promise<void>
 }

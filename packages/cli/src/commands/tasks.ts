@@ -1,7 +1,8 @@
+import type { OccurrenceAnswer } from '@hatchway/host/api'
 import type { Task } from '@hatchway/protocol'
 import type { Command } from 'commander'
 import { once, printList, when } from '../list.ts'
-import { type CommonOptions, common } from '../options.ts'
+import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { withClient } from '../session.ts'
 import type { Column } from '../table.ts'
@@ -17,10 +18,24 @@ const columns: Column<Task>[] = [
   { title: 'PROMPT', value: task => task.prompt, flexible: true },
 ]
 
+const took = ({ started_at, ended_at }: OccurrenceAnswer) =>
+  started_at === null || ended_at === null
+    ? '-'
+    : `${((Date.parse(ended_at) - Date.parse(started_at)) / 1000).toFixed(1)} s`
+
+const historyColumns: Column<OccurrenceAnswer>[] = [
+  { title: 'DUE', value: one => when(one.due_at) },
+  { title: 'STATUS', value: one => (one.manual ? `${one.status}, asked for` : one.status) },
+  { title: 'TOOK', value: took, right: true },
+  { title: 'RUN', value: one => one.run_id ?? '-' },
+  { title: 'RESULT', value: one => one.error ?? one.result ?? '-', flexible: true },
+]
+
 const actions = [
   { name: 'pause', description: 'keep a task from running', done: 'is paused' },
   { name: 'resume', description: 'let a paused task run again', done: 'will run again' },
   { name: 'cancel', description: 'end a task for good', done: 'is cancelled' },
+  { name: 'run', description: 'run a task now, beside its schedule', done: 'runs now' },
 ] as const
 
 export function addTasks(program: Command): void {
@@ -41,6 +56,28 @@ export function addTasks(program: Command): void {
           options.all ? 'There is no task.' : 'There is no task. Those that are over are shown with --all.',
         )
       }),
+    )
+
+  common(
+    tasks.command('history').description('when a task was due, and what came of it, oldest first'),
+    'tasks history 7',
+  )
+    .argument('<id>')
+    .option('--limit <number>', 'so many, at most 10000', positive, 100)
+    .action((id: string, options: CommonOptions & { limit: number }) =>
+      withClient(options, (client, api) =>
+        printList(
+          options,
+          once(
+            client.get(
+              `/tasks/${encodeURIComponent(id)}/history?limit=${options.limit}`,
+              api.occurrencesAnswer,
+            ),
+          ),
+          historyColumns,
+          'It was not due yet.',
+        ),
+      ),
     )
 
   for (const { name, description, done } of actions) {

@@ -52,6 +52,7 @@ async function serve(options: UpOptions): Promise<void> {
     if (!outcome.ok) throw new Failure(`The main group cannot be added: ${outcome.error.message}`)
   }
   announce(daemon, options)
+  if (!options.json) void announceAgents(daemon)
   await end
   await daemon.stop()
   if (!options.json) sayInPassing('hatchway has stopped.')
@@ -108,6 +109,14 @@ function announce({ host }: Daemon, options: UpOptions): void {
     `  npx hatchway post --data ${directory} --group ${first.folder} --type send_message --payload '{"text":"hello"}' --wait`,
   )
   sayInPassing(`  npx hatchway tail --data ${directory}`)
+}
+
+/** Looking for sandboxes takes a moment; files are handled meanwhile. */
+async function announceAgents({ agentsReady, web }: Daemon): Promise<void> {
+  const agents = await agentsReady
+  if (agents) sayInPassing(`Agents run in ${visible(agents.reason)}`)
+  if (agents?.warning !== undefined) sayInPassing(`WARNING: ${visible(agents.warning)}`)
+  if (web?.link !== undefined) sayInPassing(`Chat with your assistant: ${web.link}`)
 }
 
 const shellWord = (text: string) =>

@@ -1,11 +1,15 @@
-import { folderSchema, type Outcome, refusal, taskIdSchema } from '@hatchway/protocol'
-import { type Context, Hono } from 'hono'
+import { folderSchema, refusal, taskIdSchema } from '@hatchway/protocol'
+import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Host } from '../types.ts'
 import { commandOf, type GroupAnswer, messageOf, newGroupRequest, statusOf } from './answers.ts'
+import { type ChatOptions, createChatRoutes } from './chat.ts'
 import { eventStream } from './events.ts'
-import { ApiError, statusFor } from './failure.ts'
+import { ApiError } from './failure.ts'
 import { readRefused } from './refused-content.ts'
+import { answerFailures, bodyOf, check, done, flag, present, whole } from './requests.ts'
+import { addRunRoutes } from './runs.ts'
+import { addTaskRoutes } from './tasks.ts'
 
 /**
  * What people and the console can see and do. The same application answers on the daemon's socket and, while no
@@ -16,20 +20,14 @@ export interface ApiOptions {
   signal?: AbortSignal
   heartbeatMs?: number
   eventBufferBytes?: number
+  /** the chats, below /api/; only a daemon has them */
+  chat?: Omit<ChatOptions, 'store' | 'config' | 'signal'>
   /** told of what should not have happened; left out: standard error */
   report?: (error: Error) => void
 }
 
-const flag = z.enum(['0', '1', 'true', 'false']).transform(value => value === '1' || value === 'true')
-const whole = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d{1,16}$/, 'must be a whole number')
-    .transform(Number)
-    .pipe(z.int().min(min).max(max))
 const position = whole(0, Number.MAX_SAFE_INTEGER)
 
-const largestBody = 65_536
 const largestPage = 10_000
 const page = { after: position.optional(), limit: whole(1, largestPage).optional() }
 
@@ -53,13 +51,7 @@ export function createApi(host: Host, options: ApiOptions = {}): Hono {
   const signal = options.signal ?? new AbortController().signal
   const app = new Hono()
 
-  app.onError((error, c) => {
-    if (error instanceof ApiError) return fail(c, error)
-    // What went wrong inside may quote anything; the log has it, the answer does not (lesson 13).
-    report(error)
-    return fail(c, new ApiError(refusal('internal', `The host failed: ${error.name}. Its log says more.`)))
-  })
-  app.notFound(c => fail(c, new ApiError(refusal('not_found', `There is no ${c.req.method} ${c.req.path}.`))))
+  answerFailures(app, report)
   app.get('/status', c => c.json(statusOf(host)))
 
   app.get('/groups', c =>
@@ -137,56 +129,15 @@ export function createApi(host: Host, options: ApiOptions = {}): Hono {
     })
   })
 
+  addTaskRoutes(app, host)
+  addRunRoutes(app, host.store)
+  if (options.chat) {
+    const { store, config } = host
+    app.route('/api', createChatRoutes({ ...options.chat, store, config, signal }))
+  }
+
   return app
 }
-
-const fail = (c: Context, { code, message }: ApiError) =>
-  c.json({ error: { code, message } }, statusFor(code))
-
-function done(c: Context, outcome: Outcome) {
-  if (!outcome.ok) throw new ApiError(outcome.error)
-  return c.json(outcome.result)
-}
-
-async function bodyOf(request: Request): Promise<unknown> {
-  const parts: Uint8Array[] = []
-  let size = 0
-  for await (const part of request.body ?? []) {
-    size += part.length
-    if (size > largestBody) throw new ApiError(refusal('too_large', 'A request may have 64 KiB.'))
-    parts.push(part)
-  }
-  try {
-    return JSON.parse(Buffer.concat(parts).toString('utf8'))
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new ApiError(refusal('invalid_json', 'The body is not JSON.'))
-    throw error
-  }
-}
-
-function check<T>(schema: z.ZodType<T>, value: unknown, name = ''): T {
-  const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  const field = [...(name === '' ? [] : [name]), ...(issue?.path ?? [])].join('.')
-  throw new ApiError(
-    refusal('invalid_field', field === '' ? `${issue?.message}` : `${field}: ${issue?.message}`),
-  )
-}
-
-/** Leaves out what is undefined, as the types ask for. */
-function present<T extends Record<string, unknown>>(
-  values: T,
-): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const kept: { [K in keyof T]?: Exclude<T[K], undefined> } = {}
-  for (const key in values) {
-    const value = values[key]
-    if (isDefined(value)) kept[key] = value
-  }
-  return kept
-}
-
-const isDefined = <T>(value: T): value is Exclude<T, undefined> => value !== undefined
 
 /** The last ones, oldest first. Ids rise, so the end of the table is looked through in growing steps. */
 function newest(

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
-import type { EventAnswer } from './answers.ts'
+import { type EventAnswer, eventAnswer } from './answers.ts'
+import { type ChatEventAnswer, chatEventAnswer } from './chat-answers.ts'
 import { ApiError, failureAnswer } from './failure.ts'
 import { DaemonGone, overSocket } from './over-socket.ts'
 import { announcedSocket } from './socket.ts'
@@ -27,6 +28,12 @@ export interface Client {
     onEvent: (event: EventAnswer) => void | Promise<void>,
     signal?: AbortSignal,
   ): Promise<void>
+  /** what happens in the chats; resolves as `events` does */
+  chatEvents(
+    path: string,
+    onEvent: (event: ChatEventAnswer) => void | Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<void>
   close(): Promise<void>
 }
 
@@ -36,6 +43,8 @@ export interface ConnectOptions {
 }
 
 const retryMs = 20
+/** of a server-sent event; ours are on one line */
+const dataField = 'data: '
 
 export async function connect(config: Config, { patienceMs = 10_000 }: ConnectOptions = {}): Promise<Client> {
   let transport = await look(config, patienceMs)
@@ -64,7 +73,17 @@ export async function connect(config: Config, { patienceMs = 10_000 }: ConnectOp
     get: (path, schema) => ask('GET', path, undefined, schema),
     post: (path, body, schema) => ask('POST', path, body, schema),
     delete: (path, schema) => ask('DELETE', path, undefined, schema),
-    events: (path, onEvent, signal = new AbortController().signal) => transport.events(path, onEvent, signal),
+    events: (path, onEvent, signal = new AbortController().signal) =>
+      transport.lines(path, line => onEvent(eventAnswer.parse(JSON.parse(line))), signal),
+    chatEvents: (path, onEvent, signal = new AbortController().signal) =>
+      transport.lines(
+        path,
+        line =>
+          line.startsWith(dataField)
+            ? onEvent(chatEventAnswer.parse(JSON.parse(line.slice(dataField.length))))
+            : undefined,
+        signal,
+      ),
     close: () => transport.close(),
   }
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import type { Hono } from 'hono'
 import type { Host } from '../types.ts'
 import { type ApiOptions, createApi } from './app.ts'
 
@@ -14,10 +15,16 @@ export interface Http {
 const farewellMs = 2000
 const lookMs = 20
 
-export function createHttp(host: Host, options: Omit<ApiOptions, 'signal'>): Http {
+export const createHttp = (host: Host, options: Omit<ApiOptions, 'signal'>): Http =>
+  createHttpFor(signal => createApi(host, { ...options, signal }))
+
+/** `signal` ends whatever streams the application has open. */
+export function createHttpFor(createApp: (signal: AbortSignal) => Hono): Http {
   const ending = new AbortController()
-  const app = createApi(host, { ...options, signal: ending.signal })
+  const app = createApp(ending.signal)
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }))
+  // It never listens, and only a server that does looks for connections that are idle or too slow.
+  server.emit('listening')
   const open = new Set<Socket>()
   return {
     take(connection) {

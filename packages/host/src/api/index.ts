@@ -1,5 +1,8 @@
 /** The way in for people's programs: the command line today, the console tomorrow. */
 export * from './answers.ts'
+export * from './chat-answers.ts'
 export { type Client, type ConnectOptions, connect } from './client.ts'
 export { ApiError } from './failure.ts'
 export { DaemonGone } from './over-socket.ts'
+export { type RunAnswer, runsAnswer, type TranscriptAnswer, transcriptAnswer } from './runs.ts'
+export { type OccurrenceAnswer, occurrencesAnswer } from './tasks.ts'

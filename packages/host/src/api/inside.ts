@@ -18,7 +18,7 @@ export async function openInside(config: Config): Promise<Transport> {
       })
       return { status: response.status, text: await response.text() }
     },
-    events: async () => {},
+    lines: async () => {},
     close: () => host.stop(),
   }
 }

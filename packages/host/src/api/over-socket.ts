@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http'
 import { createInterface } from 'node:readline'
-import { eventAnswer } from './answers.ts'
+import { ApiError, failureAnswer } from './failure.ts'
 import type { Method, Transport } from './transport.ts'
 
 /** The daemon was there and is gone. `sent`: it may have done what it was asked to. */
@@ -54,11 +54,17 @@ export function overSocket(socketPath: string): Transport {
       }
       return { status: response.statusCode ?? 0, text }
     },
-    async events(path, onEvent, signal) {
+    async lines(path, onLine, signal) {
       try {
         const response = await send('GET', path, undefined, signal)
+        if (response.statusCode !== 200) {
+          response.setEncoding('utf8')
+          let text = ''
+          for await (const part of response) text += part
+          throw new ApiError(failureAnswer.parse(JSON.parse(text)).error)
+        }
         for await (const line of createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY })) {
-          await onEvent(eventAnswer.parse(JSON.parse(line)))
+          await onLine(line)
         }
       } catch (error) {
         if (!signal.aborted) throw error

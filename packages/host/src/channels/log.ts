@@ -4,6 +4,8 @@ import type { Channel } from './types.ts'
 /** Every chat that no other channel reaches: the message is written to the log. */
 export const createLogChannel = (log: Logger): Channel => ({
   name: 'log',
+  messageLimit: Number.POSITIVE_INFINITY,
+  showsSender: true,
   reaches: () => true,
   async send(message) {
     log.info(

@@ -1,9 +1,47 @@
+import type { Refusal } from '@hatchway/protocol'
 import type { MessageRow } from '../store/types.ts'
+
+/** What somebody said in a chat. */
+export interface Incoming {
+  jid: string
+  /** the channel's own id of the message: one that came before is not taken twice */
+  externalId?: string
+  sender: string
+  senderName: string
+  text: string
+  /** milliseconds since 1970 */
+  at: number
+}
+
+/** What became of it. `id` is undefined for a message that came before. */
+export type Received =
+  | { ok: true; id: number | undefined; status: 'waiting' | 'context' }
+  | { ok: false; error: Refusal }
+
+/** What a channel may tell the host. `receive` resolves once the message is stored, or refused. */
+export interface ChannelHost {
+  receive(message: Incoming): Promise<Received>
+}
+
+/** Which piece of a message that was too long for the channel; the first of one where it was not. */
+export interface Part {
+  number: number
+  of: number
+}
 
 /** A way to people. `send` resolves when the message is delivered and rejects when it has to be tried again. */
 export interface Channel {
   name: string
   /** whether the chat is one of this channel's */
   reaches(jid: string): boolean
-  send(message: MessageRow): Promise<void>
+  /** UTF-16 units in one message, at least 2; longer ones are split before `send` */
+  messageLimit: number
+  /** shows `sender` in its own way; for any other the name is put before the text */
+  showsSender?: boolean
+  /** begins to receive */
+  connect?(host: ChannelHost): Promise<void>
+  send(message: MessageRow, part: Part): Promise<void>
+  /** shows, or no longer shows, that somebody is writing */
+  typing?(jid: string, on: boolean): void
+  disconnect?(): Promise<void>
 }

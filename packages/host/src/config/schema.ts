@@ -56,6 +56,11 @@ const keep = z.strictObject({
   messages: whole(1, largest)
     .default(1_000_000)
     .describe('Messages that are remembered, the newest. One that is not delivered yet is always kept.'),
+  runs: whole(1, largest)
+    .default(10_000)
+    .describe(
+      'Runs of agents that are remembered with their transcripts, the newest. So many scheduled ones too.',
+    ),
 })
 
 const container = z.strictObject({
@@ -69,6 +74,111 @@ const container = z.strictObject({
     .optional()
     .describe('The group the agents run as.')
     .meta({ otherwise: 'the same as `container.uid`' }),
+})
+
+const sandboxes = ['auto', 'docker', 'podman', 'bubblewrap', 'process'] as const
+const drivers = ['concierge', 'claude', 'command'] as const
+
+const agents = z.strictObject({
+  enabled: z
+    .enum(['yes', 'no'])
+    .default('yes')
+    .describe('Whether agents are started. `no`: only the hatch, for a host that starts them itself.'),
+  assistant: z
+    .string()
+    .min(1)
+    .max(64)
+    .default('Hatch')
+    .describe('The name agents go by, and are called by where a group has no trigger of its own.')
+    .meta({ allowed: 'a name of 1 to 64 characters' }),
+  driver: z
+    .enum(drivers)
+    .default('concierge')
+    .describe('Who answers: the built-in concierge, Claude, or a command-line agent.'),
+  command: z
+    .array(z.string())
+    .optional()
+    .describe('For the driver `command`: the program and its arguments.')
+    .meta({ allowed: 'a list of texts', otherwise: 'none' }),
+  sandbox: z
+    .enum(sandboxes)
+    .default('auto')
+    .describe('What agents run in. `auto`: the safest this machine has. `process` isolates nothing.'),
+  image: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('The container image for docker and podman.')
+    .meta({ allowed: 'the name of an image', otherwise: 'one made of the host’s own files' }),
+  atOnce: whole(1, 1000).default(4).describe('Sessions that may run at the same time.'),
+  idleMs: whole(0, day)
+    .default(60_000)
+    .describe('How long a session without work stays, to answer a follow-up at once.'),
+  runMs: whole(1000, day)
+    .default(1_800_000)
+    .describe('How long a session may work on one turn before it is ended.'),
+  closeMs: whole(100, 600_000)
+    .default(10_000)
+    .describe('How long a session that was asked to finish may take before it is ended.'),
+  memoryMb: whole(64, 1_048_576).default(2048).describe('Memory of one sandbox.'),
+  processes: whole(8, 65_536).default(256).describe('Processes and threads of one sandbox.'),
+  cpus: whole(1, 1024).default(2).describe('Processors of one sandbox.'),
+  temporaryMb: whole(1, 1_048_576).default(512).describe('Space for temporary files in one sandbox.'),
+  missed: z
+    .enum(['once', 'skip'])
+    .default('once')
+    .describe('Scheduled runs whose time passed while the host was down: caught up with once, or left out.'),
+})
+
+const model = z.strictObject({
+  url: z
+    .url({ protocol: /^https?$/ })
+    .default('https://api.anthropic.com')
+    .describe('The model API that requests from sandboxes are forwarded to.')
+    .meta({ allowed: 'an http or https address' }),
+  keyVariable: z
+    .string()
+    .min(1)
+    .default('ANTHROPIC_API_KEY')
+    .describe('The variable of the host’s environment that holds the key. No sandbox sees it.')
+    .meta({ allowed: 'the name of a variable' }),
+})
+
+const web = z.strictObject({
+  enabled: z.enum(['yes', 'no']).default('yes').describe('Whether the chat is served to browsers.'),
+  port: whole(0, 65_535).default(7717).describe('The port on this machine. 0: any free one.'),
+})
+
+const webhook = z.strictObject({
+  url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Where messages to `webhook:` chats are posted.')
+    .meta({ allowed: 'an http or https address', otherwise: 'no webhook' }),
+  secretVariable: z
+    .string()
+    .min(1)
+    .default('HATCHWAY_WEBHOOK_SECRET')
+    .describe('The variable of the host’s environment that signs webhook messages in both directions.')
+    .meta({ allowed: 'the name of a variable' }),
+})
+
+const mount = z.strictObject({
+  from: z.string().min(1),
+  to: z.string().min(1),
+  writable: z.boolean().default(false),
+})
+
+/** For single groups, by folder. Only in the file. */
+const groupSettings = z.strictObject({
+  driver: z.enum(drivers).optional(),
+  command: z.array(z.string()).optional(),
+  sandbox: z.enum(sandboxes).optional(),
+  image: z.string().min(1).optional(),
+  instructions: z.string().optional(),
+  mounts: z.array(mount).optional(),
+  /** who may call the agent; left out: everybody in the chat; empty: nobody */
+  senders: z.array(z.string()).optional(),
 })
 
 export const configSchema = z.strictObject({
@@ -114,6 +224,23 @@ export const configSchema = z.strictObject({
   limits: limits.prefault({}),
   keep: keep.prefault({}),
   container: container.prefault({}),
+  agents: agents.prefault({}),
+  model: model.prefault({}),
+  web: web.prefault({}),
+  webhook: webhook.prefault({}),
+  groups: z
+    .record(z.string(), groupSettings)
+    .default({})
+    .describe('Settings of single groups by their folder; see below. Not in the environment.')
+    .meta({ allowed: 'an object of folders', otherwise: 'none' }),
+  mountsAllowed: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'A file that lists the directories which may be mounted into sandboxes, one a line. Outside the project.',
+    )
+    .meta({ allowed: 'a path', otherwise: 'no other mounts' }),
   logLevel: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')

@@ -25,6 +25,8 @@ export interface EffectsOptions {
   quarantine: Quarantine
   groupAdded(folder: string): void
   groupRemoved(folder: string): void
+  tasksChanged(): void
+  groupsChanged(): void
   log: Logger
   fault: Fault
 }
@@ -42,10 +44,12 @@ export function createEffects(options: EffectsOptions): Effects {
           break
         case 'tasks_changed':
           snapshots.tasksChanged(effect.folder)
+          options.tasksChanged()
           visible = true
           break
         case 'groups_changed':
           snapshots.groupsChanged()
+          options.groupsChanged()
           visible = true
           break
         case 'group_added':

@@ -292,7 +292,7 @@ describe('prune', () => {
       ...[1, 2, 4, 5].map(id => ({ id, status: 'sent' as const, ...settled })),
       { id: 6, status: 'failed', ...settled },
     ])
-    store.prune({ commands: 5, messages: 10 })
+    store.prune({ commands: 5, messages: 10, runs: 1 })
     expect(store.commands({ limit: 100 }).map(({ seq }) => seq)).toEqual([16, 17, 18, 19, 20])
     expect(store.messages({}).map(({ id }) => id)).toEqual([
       3, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
@@ -308,7 +308,7 @@ describe('prune', () => {
   test('has nothing to do where there is less than may be kept', () => {
     const store = open()
     write(store, transaction => transaction.insertCommand(command(1)))
-    store.prune({ commands: 1, messages: 1 })
+    store.prune({ commands: 1, messages: 1, runs: 1 })
     expect(store.commands({ limit: 10 })).toHaveLength(1)
   })
 })

@@ -1,4 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
+import { createAgentTables } from './agents.ts'
+import { preparedOnce } from './connection.ts'
 import { StoreFailure } from './failure.ts'
 import { migrate } from './migrate.ts'
 import { createRegistry } from './registry.ts'
@@ -112,6 +114,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     },
     deleteGroup(folder) {
       statements.deleteGroup.run(folder)
+      agents.forgetGroup(folder)
       registry.remove(folder)
     },
 
@@ -194,6 +197,10 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     }
   }
 
+  const agents = createAgentTables({ sql: preparedOnce(database), atomically }, message =>
+    transaction.insertMessage(message),
+  )
+
   return {
     transaction: (_needs, work) => atomically(() => work(transaction)),
 
@@ -244,13 +251,16 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       attempted = last
     },
 
+    agents: agents.store,
+
     lastMessageId,
     lastSeq,
     prune(limits) {
       // Numbers are given in order and hardly any is left out, so the newest one tells where the oldest kept one is.
       const commands = statements.pruneCommands.run(lastSeq() - limits.commands).changes
       const messages = statements.pruneMessages.run(lastMessageId() - limits.messages).changes
-      return Number(commands) === pruneRows || Number(messages) === pruneRows
+      const more = agents.prune(limits, pruneRows)
+      return more || Number(commands) === pruneRows || Number(messages) === pruneRows
     },
     meta(key) {
       const value = statements.meta.get(key)?.value

@@ -1,4 +1,5 @@
 import type { CommandType, DialectName, Group, Outcome, ReplyAddress, Task } from '@hatchway/protocol'
+import type { AgentStore } from './agent-types.ts'
 
 /** One handled file: the journal that makes "executed once" true (promise 3) and the history people look at. */
 export interface CommandRow {
@@ -62,6 +63,7 @@ export interface Transaction {
   groupByJid(jid: string): Group | undefined
   groups(): readonly Group[]
   insertGroup(group: Group): void
+  /** and with it its agent's session and what was said to the agent that it has not used */
   deleteGroup(folder: string): void
 
   task(id: string): Task | undefined
@@ -111,10 +113,12 @@ export interface Store {
     changes: readonly Pick<MessageRow, 'id' | 'status' | 'attempts' | 'nextAttemptAt' | 'error' | 'sentAt'>[],
   ): void
 
+  agents: AgentStore
+
   lastSeq(): number
   lastMessageId(): number
   /** forgets some of the oldest rows beyond these numbers; whether there are more */
-  prune(limits: { commands: number; messages: number }): boolean
+  prune(limits: { commands: number; messages: number; runs: number }): boolean
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
   close(): void

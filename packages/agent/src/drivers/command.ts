@@ -1,0 +1,56 @@
+import { type Child, startChild } from '../run/child.ts'
+import { lastWords } from '../run/script.ts'
+import { aboutThePlace, promptOf } from './prompt.ts'
+import { takeTurns } from './turns.ts'
+import type { Driver } from './types.ts'
+
+const keep = 1_000_000
+const placeholder = '{prompt}'
+
+/**
+ * Any command-line agent: started anew for each turn, in the group's folder, with the prompt in place of `{prompt}` in
+ * its arguments, or else on its standard input. What it prints is the answer.
+ */
+export const command: Driver = async ({ start, environment, abort, emit }) => {
+  const [program, ...args] = start.driver.command ?? []
+  if (program === undefined) {
+    throw new Error('The driver `command` needs a program: set agents.command in the configuration.')
+  }
+  const inArguments = args.some(argument => argument.includes(placeholder))
+  let child: Child | undefined
+  let first = true
+
+  return takeTurns(
+    async inputs => {
+      const prompt = `${aboutThePlace(start)}\n\n${promptOf(inputs, start, first)}`
+      first = false
+      emit({ type: 'used', inputs: inputs.map(({ id }) => id) })
+      child = startChild(
+        program,
+        args.map(argument => argument.replaceAll(placeholder, () => prompt)),
+        {
+          cwd: environment.groupDirectory,
+          env: environment.variables,
+          abort,
+          keep,
+          keepEnd: 'first',
+          ...(inArguments ? {} : { input: prompt }),
+        },
+      )
+      const exit = await child.exited
+      child = undefined
+      const fail = (message: string) => emit({ type: 'error', message, session_id: null })
+      if (exit.failure !== undefined) return fail(`${program} could not be started: ${exit.failure}.`)
+      if (exit.code !== 0) {
+        const how = exit.signal === null ? `with code ${exit.code}` : `by ${exit.signal}`
+        return fail(`${program} ended ${how}.${lastWords(exit.stderr)}`)
+      }
+      if (exit.stderr.trim() !== '') emit({ type: 'step', kind: 'notice', text: exit.stderr.trim() })
+      if (exit.cut) {
+        emit({ type: 'step', kind: 'notice', text: `${program} printed more than ${keep} characters.` })
+      }
+      emit({ type: 'result', text: exit.stdout.trim() || null, session_id: null })
+    },
+    () => child?.kill(),
+  )
+}

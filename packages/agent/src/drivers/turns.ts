@@ -1,0 +1,48 @@
+import type { RunInput } from '@hatchway/protocol'
+import type { DriverSession } from './types.ts'
+
+/**
+ * For agents that cannot be spoken to while they work: what comes meanwhile waits for the next turn, all of it
+ * together. `play` never rejects: it tells its own errors.
+ */
+export function takeTurns(
+  play: (inputs: readonly RunInput[]) => Promise<void>,
+  end: () => void | Promise<void>,
+) {
+  let waiting: RunInput[] = []
+  let playing: Promise<void> | undefined
+  let finishing = false
+  let settle: () => void = () => {}
+  const ended = new Promise<void>(resolve => {
+    settle = resolve
+  })
+
+  const playAll = async () => {
+    while (waiting.length > 0 && !finishing) {
+      const inputs = waiting
+      waiting = []
+      await play(inputs)
+    }
+    playing = undefined
+  }
+  const session: DriverSession = {
+    feed(inputs) {
+      if (finishing) return
+      waiting.push(...inputs)
+      playing ??= playAll()
+    },
+    async finish() {
+      finishing = true
+      await playing
+      await end()
+      settle()
+    },
+    async close() {
+      finishing = true
+      await end()
+      settle()
+    },
+    ended,
+  }
+  return session
+}

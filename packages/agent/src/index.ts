@@ -1,0 +1,1 @@
+export { bundleIfStale, bundlePath } from '../bundle.ts'

@@ -1,0 +1,36 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+
+const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const largest = 16_777_216
+
+export type FileRead = { text: string } | { missing: true } | { problem: string }
+
+/** A file the host has written, whole by its promise 1; what else may lie there under its name is not waited for. */
+export function readHostFile(path: string): FileRead {
+  try {
+    const fd = openSync(path, flags)
+    try {
+      const about = fstatSync(fd)
+      if (!about.isFile()) return { problem: 'it is not a regular file' }
+      if (about.size > largest) return { problem: `it is larger than ${largest} bytes` }
+      return { text: readFileSync(fd, 'utf8') }
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'UNKNOWN'
+    return code === 'ENOENT' || code === 'ENOTDIR'
+      ? { missing: true }
+      : { problem: `it cannot be read (${code})` }
+  }
+}
+
+/** The JSON in a text, or undefined: a parser's own message would quote it (lesson 13). */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,239 @@
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { failureKey } from './tool.ts'
+
+/** What the tests of the MCP server are built from: real folders, the server as clients start it, real clients, a real host. */
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'hatchway-mcp-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A group's directory as the host makes it. */
+export function ipcFolder(): string {
+  const folder = temporaryFolder()
+  for (const name of ['messages', 'tasks', 'input', 'responses']) mkdirSync(join(folder, name))
+  return folder
+}
+
+/** Waits for a condition; the test's own time limit ends it. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(2)
+}
+
+export const jsonFiles = (directory: string): string[] =>
+  readdirSync(directory).filter(name => name.endsWith('.json'))
+
+const envelope = z.object({
+  version: z.literal(1),
+  id: z.string(),
+  type: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  sent_at: z.iso.datetime(),
+})
+
+/** The only file that lies in a directory, once it does. */
+export async function onlyFile(
+  directory: string,
+): Promise<z.infer<typeof envelope> & { path: string; name: string }> {
+  await until(() => jsonFiles(directory).length > 0)
+  const [name = '', ...others] = jsonFiles(directory)
+  if (others.length > 0) throw new Error(`there are ${others.length + 1} files in ${directory}`)
+  const path = join(directory, name)
+  return { ...envelope.parse(JSON.parse(readFileSync(path, 'utf8'))), path, name }
+}
+
+export const agent = join(import.meta.dirname, '..', 'main.ts')
+
+type Environment = Record<string, string>
+
+const usual = { PATH: process.env.PATH ?? '', TZ: 'Europe/Berlin' }
+
+/** The server as a bare process, to be spoken to line by line. */
+export interface Bare {
+  child: ChildProcessWithoutNullStreams
+  /** one JSON-RPC message */
+  send(message: object): void
+  out(): string
+  err(): string
+  exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+}
+
+export function startBare(environment: Environment, cwd = tmpdir()): Bare {
+  const child = spawn(process.execPath, [agent, 'mcp'], { cwd, env: { ...usual, ...environment } })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let out = ''
+  let err = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  return {
+    child,
+    send: message => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`),
+    out: () => out,
+    err: () => err,
+    exited: once(child, 'close').then(([code, signal]) => ({ code, signal })),
+  }
+}
+
+const content = z.array(z.looseObject({ type: z.literal('text'), text: z.string() })).length(1)
+const callResult = z.object({
+  content,
+  structuredContent: z.record(z.string(), z.unknown()).optional(),
+  isError: z.boolean().optional(),
+  _meta: z.record(z.string(), z.unknown()).optional(),
+})
+
+export interface Called {
+  /** what a client that shows only the text shows */
+  text: string
+  /** what a client that shows only the structured content shows */
+  facts: Record<string, unknown> | undefined
+  failure: unknown
+}
+
+const calledFrom = (answer: unknown): Called => {
+  const { content, structuredContent, isError = false, _meta } = callResult.parse(answer)
+  const failure = _meta?.[failureKey]
+  if (isError !== (failure !== undefined)) throw new Error(`an error without its code: ${content[0]?.text}`)
+  return { text: content[0]?.text ?? '', facts: structuredContent, failure }
+}
+
+interface CallOptions {
+  signal?: AbortSignal
+  timeout?: number
+  onprogress?: (progress: { progress: number; message?: string | undefined }) => void
+}
+
+export interface Connected {
+  tools(): Promise<
+    readonly { name: string; description?: string | undefined; annotations?: object | undefined }[]
+  >
+  call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Called>
+  close(): Promise<void>
+}
+
+const implementation = { name: 'test', version: '1' }
+
+const server = (environment: Environment) => ({
+  command: process.execPath,
+  args: [agent, 'mcp'],
+  env: { ...usual, ...environment },
+  stderr: 'pipe' as const,
+})
+
+const connectV2 =
+  (mode: 'legacy' | { pin: string }) =>
+  async (environment: Environment): Promise<Connected> => {
+    const client = new Client(implementation, { versionNegotiation: { mode } })
+    onTestFinished(() => client.close())
+    await client.connect(new StdioClientTransport(server(environment)))
+    return {
+      tools: async () => (await client.listTools()).tools,
+      call: async (name, args = {}, options = {}) =>
+        calledFrom(await client.callTool({ name, arguments: args }, options)),
+      close: () => client.close(),
+    }
+  }
+
+async function connectV1(environment: Environment): Promise<Connected> {
+  const client = new ClientV1(implementation)
+  onTestFinished(() => client.close())
+  await client.connect(new TransportV1(server(environment)))
+  // Only then it holds results to the output schemas.
+  await client.listTools()
+  return {
+    tools: async () => (await client.listTools()).tools,
+    call: async (name, args = {}, options = {}) =>
+      calledFrom(await client.callTool({ name, arguments: args }, undefined, options)),
+    close: () => client.close(),
+  }
+}
+
+/** Every client there is, by the name it is told apart by in tests. */
+export const clients = {
+  'client v2, protocol 2026-07-28': connectV2({ pin: '2026-07-28' }),
+  'client v2, handshake of 2025': connectV2('legacy'),
+  'client v1': connectV1,
+}
+
+export const connect = clients['client v2, protocol 2026-07-28']
+
+const hatchway = join(import.meta.dirname, '..', '..', '..', 'cli', 'bin', 'hatchway.mjs')
+
+export interface RunningHost {
+  data: string
+  /** what the server is started with for a group */
+  environment(folder: string, main?: boolean): Environment
+  /** the answer of a command of the command line */
+  ask(...args: string[]): Promise<unknown>
+  pause(): void
+  resume(): void
+}
+
+/** The daemon as people start it, with the groups main, a and b, and no agents of its own. */
+export async function startHost(settings: Environment = {}): Promise<RunningHost> {
+  const data = temporaryFolder()
+  const env = {
+    ...process.env,
+    HATCHWAY_DATA: data,
+    HATCHWAY_TIMEZONE: 'Europe/Berlin',
+    HATCHWAY_DURABILITY: 'process',
+    HATCHWAY_LOG_LEVEL: 'warn',
+    HATCHWAY_AGENTS_ENABLED: 'no',
+    HATCHWAY_WEB_ENABLED: 'no',
+    ...settings,
+  }
+  const child = spawn(process.execPath, [hatchway, 'up', '--create-main'], { cwd: data, env })
+  let output = ''
+  const exited = once(child, 'close')
+  onTestFinished(async () => {
+    child.kill('SIGCONT')
+    child.kill('SIGTERM')
+    await exited
+  })
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  await until(() => {
+    if (child.exitCode !== null) throw new Error(`the daemon ended:\n${output}`)
+    return /\bready\b/.test(output)
+  })
+  const ask = async (...args: string[]): Promise<unknown> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [hatchway, ...args, '--json'], {
+      cwd: data,
+      env,
+    })
+    return JSON.parse(stdout)
+  }
+  for (const folder of ['a', 'b']) {
+    await ask('groups', 'add', '--folder', folder, '--jid', `${folder}@chat`, '--name', folder)
+  }
+  return {
+    data,
+    environment: (folder, main = folder === 'main') => ({
+      HATCHWAY_IPC: join(data, 'ipc', folder),
+      HATCHWAY_MAIN: main ? '1' : '0',
+    }),
+    ask,
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+  }
+}

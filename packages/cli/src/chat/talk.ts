@@ -1,0 +1,86 @@
+import { createInterface } from 'node:readline'
+import type { ChatAnswer, Client, EntryAnswer } from '@hatchway/host/api'
+import { visible } from '../text.ts'
+import { uuid7 } from '../uuid.ts'
+import { entryOf } from './entry.ts'
+
+const past = 20
+
+/** A conversation at a terminal: what others say appears above the line that is being written. */
+export async function talk(options: {
+  client: Client
+  api: typeof import('@hatchway/host/api')
+  room: ChatAnswer
+  assistant: string
+}): Promise<void> {
+  const { client, api, room, assistant } = options
+  const path = `/api/chats/${encodeURIComponent(room.jid)}/messages`
+  const shown = new Set<string>()
+  const enough = new AbortController()
+  const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
+  let open = true
+  lines.once('close', () => {
+    open = false
+  })
+  const prompt = () => {
+    if (open) lines.prompt(true)
+  }
+  const above = (text: string) => {
+    process.stdout.write(`\r\u001b[J${text}\n`)
+    prompt()
+  }
+  const show = (entry: EntryAnswer) => {
+    // What was written here stands here already.
+    if (entry.jid !== room.jid || shown.has(entry.key)) return
+    if (entry.direction === 'out' && entry.status === 'pending') return
+    shown.add(entry.key)
+    above(entryOf(entry, assistant))
+  }
+  const say = async (text: string) => {
+    try {
+      const said = await client.post(path, { text, id: uuid7() }, api.newEntryAnswer)
+      if (said.key !== null) shown.add(said.key)
+    } catch (error) {
+      // Without a daemon this very process would be the host, and nobody's chat.
+      if (!client.daemon) return lines.close()
+      if (!(error instanceof api.ApiError)) throw error
+      above(`hatchway: ${visible(error.message)} (${error.code})`)
+    }
+  }
+  const catchUp = async (limit: number) => {
+    for (const entry of (await client.get(`${path}?limit=${limit}`, api.entriesAnswer)).entries) show(entry)
+  }
+
+  above(`${visible(room.name)} (${visible(room.jid)}). Ctrl-D ends.`)
+  if (room.trigger !== null) above(`The agent answers to ${visible(room.trigger)}.`)
+  const watched = client
+    .chatEvents(
+      '/api/events',
+      async event => {
+        if (event.kind === 'hello') await catchUp(past)
+        if (event.kind === 'entry') show(event.entry)
+        if (event.kind === 'typing' && event.jid === room.jid) {
+          lines.setPrompt(event.on ? `${visible(assistant)} is writing… > ` : '> ')
+          prompt()
+        }
+      },
+      enough.signal,
+    )
+    .catch((error: unknown) => {
+      if (client.daemon) throw error
+    })
+    .then(() => {
+      if (!enough.signal.aborted) above('hatchway: the daemon has ended.')
+    })
+    .finally(() => lines.close())
+
+  lines.on('SIGINT', () => lines.close())
+  prompt()
+  for await (const line of lines) {
+    if (line.trim() !== '') await say(line)
+    prompt()
+  }
+  process.stdout.write('\n')
+  enough.abort()
+  await watched
+}

@@ -1,0 +1,89 @@
+import type { ChatAnswer, Client, EntryAnswer } from '@hatchway/host/api'
+import type { Command } from 'commander'
+import { answerTo } from '../chat/answer.ts'
+import { textOf } from '../chat/entry.ts'
+import { talk } from '../chat/talk.ts'
+import { exitCodes, Failure } from '../failure.ts'
+import { type CommonOptions, common, positive } from '../options.ts'
+import { printJsonLine, printLine } from '../output.ts'
+import { withClient } from '../session.ts'
+import { visible } from '../text.ts'
+import { uuid7 } from '../uuid.ts'
+
+interface ChatOptions extends CommonOptions {
+  group?: string
+  once?: string
+  wait?: boolean
+  timeout: number
+}
+
+export function addChat(program: Command): void {
+  common(
+    program.command('chat').description('talk to a group’s agent, until Ctrl-D'),
+    'chat --group family\nchat --once "remind me in ten seconds to stretch" --wait',
+  )
+    .option('--group <folder>', 'the group to talk to (default: the main group)')
+    .option('--once <text>', 'say only this; without a terminal, standard input is what is said')
+    .option('--wait', 'with --once or without a terminal: wait for the answer and print it')
+    .option('--timeout <seconds>', 'with --wait: for how long', positive, 120)
+    .action((options: ChatOptions) => withClient(options, (client, api) => chat(options, client, api)))
+}
+
+async function chat(
+  options: ChatOptions,
+  client: Client,
+  api: typeof import('@hatchway/host/api'),
+): Promise<void> {
+  if (!client.daemon) {
+    throw new Failure('No daemon is running, so nobody would answer. Start one with: npx hatchway up')
+  }
+  const status = await client.get('/api/status', api.chatStatusAnswer)
+  const room = choose(await client.get('/api/chats', api.chatsAnswer), options.group)
+  if (status.warning !== null) note(status.warning)
+  if (options.once === undefined && process.stdin.isTTY && process.stdout.isTTY) {
+    return talk({ client, api, room, assistant: status.assistant })
+  }
+
+  const text = options.once ?? (await everything(process.stdin))
+  if (text.trim() === '') throw new Failure('There is nothing to say.', exitCodes.usage)
+  const say = () => client.post(pathOf(room), { text, id: uuid7() }, api.newEntryAnswer)
+  if (!options.wait) {
+    const said = await say()
+    if (options.json) await printJsonLine(said)
+    return
+  }
+  const print = (entry: EntryAnswer) => (options.json ? printJsonLine(entry) : printLine(textOf(entry, '')))
+  const answer = await answerTo({ client, api, room, say, print, timeoutMs: options.timeout * 1000 })
+  if (answer === 'context') {
+    note(`nobody was called: in this group the agent answers to ${visible(room.trigger ?? '')}.`)
+  }
+  if (answer === 'silent') note('the agent had nothing to say.')
+  if (answer === 'late') {
+    throw new Failure(`No answer came within ${options.timeout} s. It may still come.`, exitCodes.noAnswer)
+  }
+}
+
+const note = (text: string) => void process.stderr.write(`hatchway: ${visible(text)}\n`)
+
+const pathOf = ({ jid }: ChatAnswer) => `/api/chats/${encodeURIComponent(jid)}/messages`
+
+function choose(rooms: readonly ChatAnswer[], folder: string | undefined): ChatAnswer {
+  const room =
+    folder === undefined
+      ? (rooms.find(({ main }) => main) ?? (rooms.length === 1 ? rooms[0] : undefined))
+      : rooms.find(candidate => candidate.folder === folder)
+  if (room) return room
+  if (folder !== undefined) throw new Failure(`No group has the folder ${folder}.`)
+  throw new Failure(
+    rooms.length === 0
+      ? 'There is no group yet. Add one with: npx hatchway groups add'
+      : 'There is no main group. Say which one you mean with --group.',
+  )
+}
+
+async function everything(input: NodeJS.ReadStream): Promise<string> {
+  input.setEncoding('utf8')
+  let text = ''
+  for await (const part of input) text += part
+  return text
+}

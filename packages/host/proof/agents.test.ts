@@ -1,0 +1,107 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { startDockerEngine } from '../src/agents/sandboxes/testing/engines.ts'
+import { openHouse, until } from './house.ts'
+
+/**
+ * The whole way, with nothing left out: a daemon as people start it, the command line as people use it, a sandbox, the
+ * bundled agent in it, its MCP server, the hatch, the scheduler and back. No network, no model, no key.
+ */
+const isRoot = process.getuid?.() === 0
+const docker = await startDockerEngine()
+afterAll(() => docker?.stop())
+
+interface Case {
+  name: string
+  /** what is missing here, if something is */
+  missing: string | undefined
+  environment?: (home: string) => Record<string, string>
+  uid?: number
+}
+
+const podmanFiles = (home: string) => {
+  writeFileSync(join(home, 'containers.conf'), '[engine]\nruntime="runc"\n')
+  writeFileSync(
+    join(home, 'storage.conf'),
+    `[storage]\ndriver="overlay"\ngraphroot="${home}/root"\nrunroot="${home}/run"\n`,
+  )
+  return {
+    CONTAINERS_CONF: join(home, 'containers.conf'),
+    CONTAINERS_STORAGE_CONF: join(home, 'storage.conf'),
+  }
+}
+const without = (program: string) => (findProgram(program) ? undefined : program)
+
+const cases: Case[] = [
+  { name: 'bubblewrap', missing: without('bwrap') },
+  {
+    name: 'bubblewrap',
+    uid: 1000,
+    missing: isRoot ? without('bwrap') : 'root, to become another user',
+  },
+  {
+    name: 'podman',
+    missing: isRoot ? (without('podman') ?? without('runc')) : 'root',
+    environment: podmanFiles,
+  },
+  {
+    name: 'docker',
+    missing: docker ? undefined : 'a Docker engine',
+    environment: () => ({ DOCKER_HOST: docker?.options.environment?.DOCKER_HOST ?? '' }),
+  },
+  { name: 'process', missing: undefined },
+]
+
+/** processes of the machine that carry the word in their command line or environment */
+const processesWith = (word: string): string[] =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .filter(pid => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(word)
+      } catch {
+        // It has ended, or is not ours to look into.
+        return false
+      }
+    })
+
+for (const one of cases) {
+  const title = `in ${one.name}${one.uid === undefined ? '' : ' as an ordinary user'}`
+  // On a contributor's machine a part may be missing, and the name says so; where everything has to be proven it fails.
+  const attempt = one.missing === undefined || process.env.CI === 'true' ? test : test.skip
+  describe(`${title}${one.missing === undefined ? '' : ` (needs ${one.missing})`}`, () => {
+    attempt('a person is answered, reminded, answered again, and again after a crash', async () => {
+      const house = await openHouse({ ...one, sandbox: one.name })
+      expect(await house.say('remind me in two seconds to stretch')).toContain('stretch')
+      await until(async () => (await house.texts()).some(text => text.includes('Reminder: stretch')))
+      const first = await house.runs()
+      expect(first.map(({ kind, sandbox }) => `${kind} ${sandbox}`)).toEqual([
+        `chat ${one.name}`,
+        `task ${one.name}`,
+      ])
+
+      // A follow-up goes into the session that runs.
+      await house.say('help')
+      await house.say('every day at 9 remind me to water the plants')
+      const second = await house.runs()
+      expect(second).toHaveLength(3)
+      expect(second[2]).toMatchObject({ kind: 'chat', status: 'running' })
+
+      // Killed in the middle of a session: the next start ends what is left of it, and answers.
+      await house.daemon()?.kill()
+      await house.up()
+      expect(await house.say('what are my reminders')).toContain('water the plants')
+      const third = await house.runs()
+      expect(third[2]).toMatchObject({ status: 'failed' })
+      expect(third).toHaveLength(4)
+
+      await house.daemon()?.stop()
+      expect(processesWith(third[3]?.id ?? 'none')).toEqual([])
+      const texts = await house.texts()
+      expect(texts.filter(text => text.includes('Reminder: stretch'))).toHaveLength(1)
+      expect(texts).toHaveLength(5)
+    })
+  })
+}

@@ -1,0 +1,91 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { openHouse, until } from './house.ts'
+import { type ModelRequest, serveMessagesApi } from './messages-api.ts'
+
+/**
+ * Claude's own program in a sandbox without a network and without a key. The model is played by the test behind the
+ * host's forwarder; everything else is real.
+ */
+const key = 'sk-the-hosts-own-key'
+const missing = findProgram('bwrap') ? undefined : 'bwrap'
+const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
+
+const lastText = ({ messages }: ModelRequest): string =>
+  JSON.stringify(messages.findLast(({ role }) => role === 'user'))
+
+describe(`Claude in a sandbox${missing === undefined ? '' : ` (needs ${missing})`}`, () => {
+  attempt(
+    'calls the tools, hears a follow-up in the middle of a turn, and goes on after a restart',
+    async () => {
+      let release = () => {}
+      const released = new Promise<void>(resolve => {
+        release = resolve
+      })
+      const api = await serveMessagesApi(async request => {
+        const last = lastText(request)
+        if (last.includes('tool_result')) {
+          if (last.includes('status')) await released
+          return { text: 'All of it is done.' }
+        }
+        if (last.includes('please')) {
+          return {
+            calls: [
+              { name: 'mcp__hatchway__send_message', input: { text: 'I am on it.' } },
+              {
+                name: 'mcp__hatchway__schedule_task',
+                input: { prompt: 'look again', schedule_type: 'interval', schedule_value: '3600000' },
+              },
+              {
+                name: 'Bash',
+                input: {
+                  command:
+                    'env | grep -i key; (echo > /dev/tcp/1.1.1.1/80) 2>&1; ls /root /workspace; touch /workspace/ipc/x 2>&1',
+                },
+              },
+            ],
+          }
+        }
+        return { text: `You said: ${/me again|also this/.exec(last)?.[0] ?? 'something'}` }
+      })
+      onTestFinished(() => api.close())
+      const house = await openHouse({
+        sandbox: 'bubblewrap',
+        environment: () => ({
+          HATCHWAY_AGENTS_DRIVER: 'claude',
+          HATCHWAY_MODEL_URL: api.url,
+          ANTHROPIC_API_KEY: key,
+        }),
+      })
+      const first = house.hatchway('chat', '--once', 'please do it', '--wait')
+      await until(async () => (await house.texts()).includes('I am on it.'))
+      await until(async () => api.requests.length >= 2)
+      await house.hatchway('chat', '--once', 'also this')
+      release()
+      await first
+      await until(async () =>
+        api.requests.some(request => JSON.stringify(request.messages).includes('also this')),
+      )
+      await until(async () => (await house.texts()).length >= 2)
+      expect(await house.runs()).toHaveLength(1)
+      expect(JSON.parse(await house.hatchway('tasks', 'list', '--json'))).toMatchObject([
+        { prompt: 'look again' },
+      ])
+
+      // The key is the host's, and the sandbox saw neither it nor a network.
+      expect(api.requests.every(({ headers }) => headers['x-api-key'] === key)).toBe(true)
+      const seen = api.requests.map(lastText).join('')
+      expect(seen).not.toContain(key)
+      expect(seen).toContain('Network is unreachable')
+      expect(seen).toContain('Read-only file system')
+
+      await house.daemon()?.stop()
+      const before = api.requests.length
+      await house.up()
+      expect(await house.say('me again')).toContain('me again')
+      // It goes on where it was: the model is told the whole conversation.
+      expect(JSON.stringify(api.requests[before]?.messages)).toContain('please do it')
+      expect(JSON.stringify(api.requests[before]?.messages)).toContain('also this')
+    },
+  )
+})

@@ -1,0 +1,159 @@
+import { type RunEvent, type RunStart, recordSeparator, runStartSchema } from '@hatchway/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { framings } from './index.ts'
+
+const start: RunStart = runStartSchema.parse({
+  version: 1,
+  run_id: 'r-1',
+  kind: 'chat',
+  group: { folder: 'family', name: 'Family', jid: 'family@chat', main: false },
+  assistant: 'Hatch',
+  timezone: 'Europe/Lisbon',
+  session_id: 's-1',
+  model: null,
+  task: null,
+  inputs: [{ id: '1', text: 'hello', sender: 'u1', sender_name: 'Ada', timestamp: '2026-01-01T00:00:00Z' }],
+  context: [],
+  driver: { name: 'concierge' },
+  events: 'auto',
+})
+const task: RunStart = { ...start, kind: 'task', task: { id: '7', occurrence_id: 'o', script: 'true' } }
+
+/** Whatever the pieces, the same is read. */
+const readInPieces = (
+  dialect: keyof typeof framings,
+  output: string,
+  cuts: readonly number[],
+): RunEvent[] => {
+  const reader = framings[dialect].createReader()
+  const places = [...new Set(cuts.map(cut => cut % (output.length + 1)))].sort((a, b) => a - b)
+  return [...places, output.length].flatMap((end, i) => [
+    ...reader.read(output.slice(places[i - 1] ?? 0, end)),
+  ])
+}
+
+describe('Hatchway’s own runner', () => {
+  test('is given the whole document', () => {
+    expect(runStartSchema.parse(JSON.parse(framings.hatchway.stdin(start)))).toEqual(start)
+  })
+
+  test('is told who it is by its environment', () => {
+    expect(framings.hatchway.environment(task)).toEqual({
+      HATCHWAY_GROUP: 'family',
+      HATCHWAY_JID: 'family@chat',
+      HATCHWAY_MAIN: '0',
+      HATCHWAY_SCHEDULED: '1',
+      TZ: 'Europe/Lisbon',
+    })
+  })
+
+  test('is understood in pieces of any size, with rubbish in between', () => {
+    const events: RunEvent[] = [
+      { type: 'ready' },
+      { type: 'used', inputs: ['1'] },
+      { type: 'result', text: 'héllo\nworld', session_id: null },
+    ]
+    const output = events.map(event => `rubbish\n${recordSeparator}${JSON.stringify(event)}\n`).join('')
+    fc.assert(
+      fc.property(fc.array(fc.nat(1000)), cuts => {
+        const read = readInPieces('hatchway', output, cuts)
+        expect(read.filter(event => event.type !== 'step')).toEqual(events)
+        expect(read.filter(event => event.type === 'step')).toHaveLength(events.length)
+      }),
+    )
+  })
+
+  test.each([
+    ['not JSON', `${recordSeparator}{"type":`],
+    ['of an unknown kind', `${recordSeparator}{"type":"approve"}`],
+    ['of the wrong shape', `${recordSeparator}{"type":"used","inputs":"all"}`],
+  ])('an event %s is noted without quoting it', (_, line) => {
+    const [event] = framings.hatchway.createReader().read(`${line}\n`)
+    expect(event).toMatchObject({ type: 'step', kind: 'notice' })
+    expect(JSON.stringify(event)).not.toContain('approve')
+  })
+
+  test('a line without an end does not fill the memory, and the next one is read', () => {
+    const reader = framings.hatchway.createReader()
+    for (let i = 0; i < 40; i++) expect(reader.read('x'.repeat(100_000))).toEqual([])
+    expect(reader.read(`\n${recordSeparator}{"type":"ready"}\n`)).toEqual([{ type: 'ready' }])
+  })
+})
+
+describe('a NanoClaw container', () => {
+  test('gets its document on standard input', () => {
+    expect(JSON.parse(framings.nanoclaw.stdin(task))).toEqual({
+      prompt: 'hello',
+      sessionId: 's-1',
+      groupFolder: 'family',
+      chatJid: 'family@chat',
+      isMain: false,
+      isScheduledTask: true,
+      assistantName: 'Hatch',
+      script: 'true',
+    })
+    expect(framings.nanoclaw.environment({ ...start, group: { ...start.group, main: true } })).toMatchObject({
+      NANOCLAW_CHAT_JID: 'family@chat',
+      NANOCLAW_GROUP_FOLDER: 'family',
+      NANOCLAW_IS_MAIN: '1',
+    })
+  })
+
+  test('speaks between its markers, as often as it likes', () => {
+    const block = (body: object) =>
+      `---NANOCLAW_OUTPUT_START---\n${JSON.stringify(body)}\n---NANOCLAW_OUTPUT_END---\n`
+    const output = [
+      '[agent-runner] starting\n',
+      block({ status: 'success', result: 'one', newSessionId: 's-2' }),
+      block({ status: 'success', result: null }),
+      block({ status: 'error', result: null, error: 'it broke' }),
+      '---NANOCLAW_OUTPUT_START---\nnot JSON\n---NANOCLAW_OUTPUT_END---\n',
+    ].join('')
+    fc.assert(
+      fc.property(fc.array(fc.nat(1000)), cuts => {
+        expect(readInPieces('nanoclaw', output, cuts)).toEqual([
+          { type: 'result', text: 'one', session_id: 's-2' },
+          { type: 'result', text: null, session_id: null },
+          { type: 'error', message: 'it broke', session_id: null },
+          { type: 'step', kind: 'notice', text: expect.any(String) },
+        ])
+      }),
+    )
+  })
+})
+
+test('several messages, and what was said before, become one prompt with names', () => {
+  const prompt = JSON.parse(
+    framings.nanoclaw.stdin({
+      ...start,
+      context: start.inputs.map(input => ({ ...input, id: '0', text: 'before', sender_name: 'Bo' })),
+    }),
+  ).prompt
+  expect(prompt).toBe('Bo: before\nAda: hello')
+})
+
+test('an mdclaw container has its directory at /ipc, no secrets, and speaks plainly', () => {
+  expect(framings.mdclaw.mountPoint).toBe('/ipc')
+  expect(JSON.parse(framings.mdclaw.stdin(start))).toMatchObject({ secrets: {} })
+  expect(
+    framings.mdclaw
+      .createReader()
+      .read('---NANOCLAW_OUTPUT_START---\nplain\ntext\n---NANOCLAW_OUTPUT_END---\n'),
+  ).toEqual([{ type: 'result', text: 'plain\ntext', session_id: null }])
+})
+
+test('a NovaBot container has markers and names of its own', () => {
+  expect(framings.novabot.environment(start)).toMatchObject({ CHAT_JID: 'family@chat', IS_MAIN: 'false' })
+  expect(
+    framings.novabot
+      .createReader()
+      .read('---NOVABOT_OUTPUT_START---\n{"status":"success","result":"x"}\n---NOVABOT_OUTPUT_END---\n'),
+  ).toEqual([{ type: 'result', text: 'x', session_id: null }])
+})
+
+test('a Pynchy container finds its document in its inbox', () => {
+  const [file] = framings.pynchy.files(start)
+  expect(file?.path).toBe('input/initial.json')
+  expect(JSON.parse(file?.content ?? '')).toMatchObject({ prompt: 'hello', groupFolder: 'family' })
+})

@@ -1,0 +1,151 @@
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Group, RunStart } from '@hatchway/protocol'
+import type { Owner } from '@hatchway/spool'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Layout } from '../layout.ts'
+import type { AgentStore } from '../store/agent-types.ts'
+import { framings } from './framing/index.ts'
+import { serveModel } from './model-socket.ts'
+import { inside, mountsFor } from './mounts.ts'
+import type { Mount, Sandbox, SandboxProcess } from './types.ts'
+
+/** From what a run should do to a sandbox that does it: mounts, environment, limits and, where a model is asked, its socket. */
+export type Launch = (start: RunStart, group: Group, sandbox: Sandbox) => Promise<SandboxProcess>
+
+const project = fileURLToPath(new URL('../../../../', import.meta.url))
+export const bundlePath: string = join(project, 'packages', 'agent', 'dist', 'agent.mjs')
+const modulesInside = '/opt/hatchway/node_modules'
+
+export function createLaunch(options: {
+  config: Config
+  layout: Layout
+  installation: string
+  owner: Owner | undefined
+  store: Pick<AgentStore, 'addUsage'>
+  environment: NodeJS.ProcessEnv
+  log: Logger
+  now(): Date
+}): Launch {
+  const { config, layout, owner, log } = options
+
+  const modelFor = async (start: RunStart, group: Group) => {
+    const key = options.environment[config.model.keyVariable] ?? ''
+    if (start.driver.name === 'concierge' || key === '') return undefined
+    return serveModel({
+      directory: join(layout.state, 'runs', start.run_id),
+      owner,
+      url: config.model.url,
+      key,
+      log,
+      onUsage: ({ model, inputTokens, outputTokens }) =>
+        options.store.addUsage({
+          group: group.folder,
+          day: options.now().toISOString().slice(0, 10),
+          model,
+          requests: 1,
+          inputTokens,
+          outputTokens,
+        }),
+    })
+  }
+
+  return async (start, group, sandbox) => {
+    const framing = framings[group.dialect]
+    const settings = config.groups[group.folder]
+    const image = settings?.image ?? config.agents.image
+    if (
+      !framing.ownRunner &&
+      (image === undefined || sandbox.name === 'bubblewrap' || sandbox.name === 'process')
+    ) {
+      throw new Error(
+        `A container of the dialect ${group.dialect} brings its own image: name it in groups.${group.folder}.image, and use docker or podman.`,
+      )
+    }
+    if (framing.ownRunner && !existsSync(bundlePath)) {
+      throw new Error('The agent’s side is not built. Run: npm run build')
+    }
+    const isIsolated = sandbox.isolated
+    const model = await modelFor(start, group)
+    const mounts = mountsFor({
+      layout,
+      group,
+      owner,
+      ...(framing.ownRunner ? { bundle: bundlePath, node: process.execPath } : {}),
+      ...(model ? { modelDirectory: model.directory } : {}),
+      ipcAt: framing.mountPoint,
+      requests: settings?.mounts ?? [],
+      rules: { allowedFile: config.mountsAllowed, project, data: config.data },
+    })
+    if (!mounts.ok) {
+      await model?.close()
+      throw new Error(`The mounts of ${group.folder} cannot be made: ${mounts.problems.join(' ')}`)
+    }
+    const places = isIsolated
+      ? {
+          ipc: framing.mountPoint,
+          group: inside.group,
+          home: inside.home,
+          socket: inside.modelSocket,
+          global: inside.global,
+        }
+      : {
+          ipc: join(layout.ipc, group.folder),
+          group: join(layout.groups, group.folder),
+          home: join(layout.groups, group.folder, '.home'),
+          global: join(layout.groups, 'global'),
+          socket: join(model?.directory ?? '', 'model.sock'),
+        }
+    const program = isIsolated ? [inside.node, inside.bundle] : [process.execPath, bundlePath]
+    let sandboxed: SandboxProcess
+    try {
+      sandboxed = await sandbox.start({
+        installation: options.installation,
+        runId: start.run_id,
+        group,
+        command: framing.ownRunner ? [...program, 'run'] : undefined,
+        workingDirectory: places.group,
+        environment: {
+          PATH: '/usr/local/bin:/usr/bin:/bin',
+          LANG: 'C.UTF-8',
+          HOME: places.home,
+          HATCHWAY_IPC: places.ipc,
+          HATCHWAY_GROUP_DIR: places.group,
+          HATCHWAY_GLOBAL_DIR: places.global,
+          HATCHWAY_EVENTS: config.events,
+          HATCHWAY_LIMITS_FILE_BYTES: String(config.limits.fileBytes),
+          ...framing.environment(start),
+          ...(model
+            ? {
+                ANTHROPIC_UNIX_SOCKET: places.socket,
+                ANTHROPIC_BASE_URL: 'http://localhost',
+                // The host puts the real one in.
+                ANTHROPIC_API_KEY: 'kept-by-the-host',
+                IS_SANDBOX: isIsolated ? '1' : '0',
+              }
+            : {}),
+        },
+        mounts: [...mounts.mounts, ...modulesFor(start)],
+        image,
+        user: owner ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+        limits: config.agents,
+      })
+    } catch (error) {
+      await model?.close()
+      throw error
+    }
+    sandboxed.exited.finally(async () => {
+      await model?.close()
+      rmSync(join(layout.state, 'runs', start.run_id), { recursive: true, force: true })
+    })
+    return sandboxed
+  }
+}
+
+/** The Claude Agent SDK is a program of its own and is not in the bundle. */
+const modulesFor = (start: RunStart): Mount[] =>
+  start.driver.name === 'claude'
+    ? [{ from: join(project, 'node_modules'), to: modulesInside, writable: false }]
+    : []

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Sandbox } from '../types.ts'
+import { until } from './child.ts'
+import { createDocker } from './docker.ts'
+import { type EngineRig, startDockerEngine } from './testing/engines.ts'
+import {
+  agentUser,
+  collect,
+  describeEnding,
+  describeIsolation,
+  describeLimits,
+  describeModel,
+  describeOrphans,
+  firstLine,
+  missing,
+  prepare,
+  specOf,
+  withWord,
+} from './testing/suite.ts'
+
+const engine: EngineRig | undefined = await startDockerEngine()
+afterAll(() => engine?.stop())
+
+if (!engine) missing('a Docker engine (dockerd and docker, as root)')
+else {
+  describe('docker', () => {
+    let sandbox: Sandbox
+    beforeAll(() => {
+      sandbox = createDocker(engine.options)
+    })
+    test('it is found, and a run has been tried', async () => {
+      expect(await sandbox.check()).toMatchObject({ available: true })
+    })
+
+    describeIsolation('docker', () => sandbox)
+    describeModel('docker', () => sandbox)
+    describeEnding('docker', () => sandbox)
+    describeLimits('docker', () => sandbox)
+    describeOrphans(
+      'docker',
+      () => ({
+        sandbox,
+        user: agentUser,
+        errand: spec => ({ sandbox: 'docker', options: engine.options, spec }),
+      }),
+      true,
+    )
+
+    test('an image that is missing ends the run with a sentence that says what to do', async () => {
+      const started = await sandbox.start(specOf(prepare(agentUser), '', { image: 'no/such:image' }))
+      const { problem } = await collect(started)
+      expect(problem).toContain('no/such:image is not on this machine. Run: docker pull no/such:image')
+      await started.kill()
+      expect(await createDocker({ ...engine.options, image: 'no/such:image' }).check()).toMatchObject({
+        available: false,
+        reason: expect.stringContaining('docker pull'),
+      })
+    })
+
+    test('a program that is not there is the engine’s own trouble, in words', async () => {
+      const started = await sandbox.start(specOf(prepare(agentUser), '', { command: ['/no/such/program'] }))
+      expect((await collect(started)).problem).toContain('/no/such/program')
+    })
+
+    test('an engine that hangs becomes a sentence, before the start and during it', async () => {
+      const patience = { ...engine.options, answerMs: 700, startMs: 700 }
+      const known = createDocker(patience)
+      const first = await known.start(specOf(prepare(agentUser), 'process.exit(0)'))
+      expect((await collect(first)).code).toBe(0)
+      engine.process?.kill('SIGSTOP')
+      onTestFinished(() => void engine.process?.kill('SIGCONT'))
+      const unknown = createDocker(patience)
+      expect(await unknown.check()).toMatchObject({ available: false })
+      const before = await collect(await unknown.start(specOf(prepare(agentUser), '')))
+      expect(before.problem).toMatch(/^Docker does not answer: .*did not answer within 0\.7 s/)
+      const during = await collect(await known.start(specOf(prepare(agentUser), '')))
+      expect(during.problem).toMatch(/^Docker did not start the container within 0\.7 s/)
+    })
+
+    test('an engine that is killed in the middle of a run ends it, and the next run works', async () => {
+      const word = `survivor-${process.pid}`
+      const ground = prepare(agentUser)
+      const script = `console.log('up'); setInterval(() => {}, 1000)`
+      const spec = specOf(ground, script)
+      const started = await sandbox.start({ ...spec, command: [...(spec.command ?? []), word] })
+      const ending = collect(started)
+      await firstLine(started)
+      engine.process?.kill('SIGKILL')
+      const { problem } = await ending
+      expect(problem).toMatch(/^Docker stopped while the run was under way: /)
+      await started.kill()
+      expect(await until(1000, () => withWord(word).length === 0)).toBe(true)
+      await engine.restart()
+      const next = await collect(await sandbox.start(specOf(ground, `console.log('again')`)))
+      expect(next).toMatchObject({ code: 0, output: 'again\n' })
+    })
+  })
+}

@@ -1,0 +1,99 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/**
+ * Which processes of this machine belong to which run. Each run carries a mark in its environment, so what we end is
+ * known by itself and never by a number from a file that may belong to somebody else by now (lesson 22).
+ */
+export const markVariable = 'HATCHWAY_RUN'
+
+export const markOf = (sandbox: string, installation: string, runId: string): string =>
+  `${sandbox}/${installation}/${runId}`
+
+export interface ProcessEntry {
+  pid: number
+  parent: number
+  group: number
+}
+
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch (error) {
+    // It is over, or somebody else's.
+    if (error instanceof Error && 'code' in error) return undefined
+    throw error
+  }
+}
+
+function numbers(): number[] {
+  try {
+    return readdirSync('/proc').map(Number).filter(Number.isInteger)
+  } catch (error) {
+    // A system without /proc.
+    if (error instanceof Error && 'code' in error) return []
+    throw error
+  }
+}
+
+/** Everything that runs; what is dead and only not yet buried does not. */
+export function runningProcesses(): ProcessEntry[] {
+  const found: ProcessEntry[] = []
+  for (const pid of numbers()) {
+    const stat = readProc(`/proc/${pid}/stat`)
+    if (stat === undefined) continue
+    // The name in brackets may hold spaces and brackets itself.
+    const [state, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (state === 'Z' || state === 'X') continue
+    found.push({ pid, parent: Number(parent), group: Number(group) })
+  }
+  return found
+}
+
+export interface Marked {
+  pid: number
+  runId: string
+}
+
+/** The processes of an installation's runs in one kind of sandbox, or of one run of it. */
+export function markedProcesses(sandbox: string, installation: string, runId?: string): Marked[] {
+  const start = `${markVariable}=${markOf(sandbox, installation, '')}`
+  const found: Marked[] = []
+  for (const pid of numbers()) {
+    if (pid === process.pid) continue
+    const mark = readProc(`/proc/${pid}/environ`)
+      ?.split('\0')
+      .find(entry => entry.startsWith(start))
+    if (mark === undefined) continue
+    const entry = { pid, runId: mark.slice(start.length) }
+    if (runId === undefined || entry.runId === runId) found.push(entry)
+  }
+  return found
+}
+
+/** Threads of a user on the whole machine, which is what the kernel's limit for a user counts. */
+export function threadsOf(uid: number): number {
+  let count = 0
+  for (const pid of numbers()) {
+    const status = readProc(`/proc/${pid}/status`) ?? ''
+    if (Number(/^Uid:\t(\d+)/m.exec(status)?.[1]) !== uid) continue
+    count += Number(/^Threads:\t(\d+)/m.exec(status)?.[1] ?? 1)
+  }
+  return count
+}
+
+/** Bytes of memory that a process holds for itself. */
+export function ownMemory(pid: number): number {
+  const [, resident = 0, shared = 0] = (readProc(`/proc/${pid}/statm`) ?? '').split(' ').map(Number)
+  return Math.max(0, resident - shared) * 4096
+}
+
+/** Sends a signal to a process, or with a negative number to a process group, that may be over already. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))
+      return
+    throw error
+  }
+}

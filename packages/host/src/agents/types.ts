@@ -1,0 +1,62 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Group } from '@hatchway/protocol'
+
+export type SandboxName = 'docker' | 'podman' | 'bubblewrap' | 'process'
+
+/** A directory or file of the host that a sandbox sees. */
+export interface Mount {
+  from: string
+  to: string
+  writable: boolean
+}
+
+/** Everything a sandbox needs to know to start one run. What is not named here the run does not get. */
+export interface SandboxSpec {
+  /** of this installation: only what carries it is ever ended by us (lesson 22) */
+  installation: string
+  runId: string
+  group: Pick<Group, 'folder'>
+  /** program and arguments; undefined: the image's own */
+  command: readonly string[] | undefined
+  workingDirectory: string
+  environment: Readonly<Record<string, string>>
+  /** in the order they are laid over each other */
+  mounts: readonly Mount[]
+  image: string | undefined
+  user: { uid: number; gid: number }
+  limits: { memoryMb: number; processes: number; cpus: number; temporaryMb: number }
+}
+
+export interface SandboxExit {
+  code: number | null
+  signal: NodeJS.Signals | null
+  /** the engine's own trouble, in words: the image is missing, the engine does not answer */
+  problem?: string
+}
+
+/** One started sandbox. */
+export interface SandboxProcess {
+  /** as the engine knows it: a container's name, or a process number */
+  name: string
+  stdin: Writable
+  stdout: Readable
+  stderr: Readable
+  exited: Promise<SandboxExit>
+  /** resolves when nothing of it runs any more */
+  kill(): Promise<void>
+}
+
+export interface SandboxCheck {
+  available: boolean
+  /** why, or why not, and what to do; for `hatchway doctor` */
+  reason: string
+}
+
+export interface Sandbox {
+  name: SandboxName
+  isolated: boolean
+  check(): Promise<SandboxCheck>
+  start(spec: SandboxSpec): Promise<SandboxProcess>
+  /** ends what an earlier process of this installation left running; the run ids it found */
+  endOrphans(installation: string): Promise<readonly string[]>
+}

@@ -1,0 +1,76 @@
+import { jidSchema } from '@hatchway/protocol'
+import { z } from 'zod'
+import type { ChatEntry } from '../channels/history.ts'
+
+/** What the chat routes take and answer, on the daemon's socket and to browsers alike. */
+export const chatStatusAnswer = z.object({
+  version: z.string(),
+  assistant: z.string().describe('the name agents go by'),
+  warning: z.string().nullable().describe('what whoever writes here should know all the time'),
+})
+
+export const chatAnswer = z.object({
+  jid: z.string(),
+  folder: z.string(),
+  name: z.string(),
+  main: z.boolean(),
+  channel: z.string().describe('that delivers what is said there'),
+  writable: z.boolean().describe('whether it can be written to from here; others have a place of their own'),
+  trigger: z.string().nullable().describe('what calls the agent; null: everything said there is for it'),
+  typing: z.boolean(),
+})
+
+export const entryAnswer = z.object({
+  key: z.string(),
+  direction: z.enum(['in', 'out']),
+  jid: z.string(),
+  kind: z.enum(['text', 'reaction']),
+  sender: z.string().nullable(),
+  text: z.string(),
+  at: z.iso.datetime(),
+  status: z.enum(['waiting', 'given', 'used', 'context', 'pending', 'sent', 'failed']),
+  error: z.string().nullable(),
+})
+
+export const entriesAnswer = z.object({
+  entries: z.array(entryAnswer),
+  more: z.boolean().describe('whether there are older ones'),
+})
+
+export const newEntryRequest = z.strictObject({
+  text: z.string().min(1),
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, "-" or "_"')
+    .optional()
+    .describe('the writer’s own: posted again under it, it is not taken twice'),
+})
+
+export const newEntryAnswer = z.object({
+  key: z.string().nullable().describe('null: it was posted before'),
+  status: z.enum(['waiting', 'context']),
+})
+
+export const chatEventAnswer = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('hello'),
+    complete: z.boolean().describe('whether nothing was missed; if not, the chats are to be read again'),
+    typing: z.array(z.string()),
+  }),
+  z.object({ kind: z.literal('entry'), entry: entryAnswer }),
+  z.object({ kind: z.literal('typing'), jid: z.string(), on: z.boolean() }),
+  z.object({ kind: z.literal('chats') }),
+])
+
+export const chatsAnswer = z.array(chatAnswer)
+export const chatJid = jidSchema
+
+export type ChatStatusAnswer = z.infer<typeof chatStatusAnswer>
+export type ChatAnswer = z.infer<typeof chatAnswer>
+export type EntryAnswer = z.infer<typeof entryAnswer>
+export type ChatEventAnswer = z.infer<typeof chatEventAnswer>
+
+export const entryOf = ({ at, ...entry }: ChatEntry): EntryAnswer => ({
+  ...entry,
+  at: new Date(at).toISOString(),
+})

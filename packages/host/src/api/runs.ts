@@ -1,0 +1,89 @@
+import { folderSchema, refusal } from '@hatchway/protocol'
+import type { Hono } from 'hono'
+import { z } from 'zod'
+import type { RunRow, StepRow } from '../store/agent-types.ts'
+import type { Store } from '../store/types.ts'
+import { ApiError } from './failure.ts'
+import { check, present, whole } from './requests.ts'
+
+const runAnswer = z.object({
+  id: z.string(),
+  group: z.string(),
+  kind: z.enum(['chat', 'task']),
+  task_id: z.string().nullable(),
+  occurrence_id: z.string().nullable(),
+  sandbox: z.string(),
+  driver: z.string(),
+  session_id: z.string().nullable(),
+  status: z.enum(['running', 'done', 'failed']),
+  started_at: z.iso.datetime(),
+  ended_at: z.iso.datetime().nullable(),
+  result: z.string().nullable(),
+  error: z.string().nullable(),
+})
+
+const stepAnswer = z.object({
+  at: z.iso.datetime(),
+  kind: z.string(),
+  name: z.string().nullable(),
+  text: z.string(),
+})
+
+export const runsAnswer = z.array(runAnswer)
+export const transcriptAnswer = runAnswer.extend({ steps: z.array(stepAnswer) })
+
+export type RunAnswer = z.infer<typeof runAnswer>
+export type TranscriptAnswer = z.infer<typeof transcriptAnswer>
+
+const runsQuery = z.object({
+  group: folderSchema.optional(),
+  status: z.enum(['running', 'done', 'failed']).optional(),
+  task: z.string().max(128).optional(),
+  limit: whole(1, 10_000).optional(),
+})
+const runId = z.string().min(1).max(128)
+/** An id is long: its beginning will do, if only one of the latest runs begins with it. */
+const searched = 1000
+
+/** What agents did: runs, and the steps of each. */
+export function addRunRoutes(app: Hono, store: Pick<Store, 'agents'>): void {
+  app.get('/runs', c => {
+    const { group, status, task, limit = 100 } = check(runsQuery, c.req.query())
+    return c.json(store.agents.runs({ ...present({ group, status, taskId: task }), limit }).map(runOf))
+  })
+  app.get('/runs/:id', c => {
+    const run = find(store, check(runId, c.req.param('id'), 'id'))
+    return c.json({ ...runOf(run), steps: store.agents.steps(run.id).map(stepOf) })
+  })
+}
+
+function find({ agents }: Pick<Store, 'agents'>, id: string): RunRow {
+  const exact = agents.run(id)
+  if (exact) return exact
+  const [first, ...others] = agents.runs({ limit: searched }).filter(run => run.id.startsWith(id))
+  if (!first) throw new ApiError(refusal('not_found', `No run has the id ${id}.`))
+  if (others.length > 0) {
+    throw new ApiError(refusal('conflict', `${others.length + 1} runs begin with ${id}. Write more of it.`))
+  }
+  return first
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()
+
+const runOf = (run: RunRow): RunAnswer => ({
+  id: run.id,
+  group: run.group,
+  kind: run.kind,
+  task_id: run.taskId,
+  occurrence_id: run.occurrenceId,
+  sandbox: run.sandbox,
+  driver: run.driver,
+  session_id: run.sessionId,
+  status: run.status,
+  started_at: iso(run.startedAt),
+  ended_at: run.endedAt === null ? null : iso(run.endedAt),
+  result: run.result,
+  error: run.error,
+})
+
+const stepOf = ({ at, kind, name, text }: StepRow) => ({ at: iso(at), kind, name, text })

@@ -1,0 +1,50 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface WebToken {
+  token: string
+  /** it did not exist before */
+  isNew: boolean
+  isToken(given: string): boolean
+  /** what a browser keeps in stead of the token; it cannot be turned back into one */
+  cookie: string
+  isCookie(given: string): boolean
+}
+
+const shape = /^[A-Za-z0-9_-]{43}$/
+
+/**
+ * Who has it is the operator. It lies where only the daemon's user can read it; whoever removes the file gives
+ * everybody's browser notice.
+ */
+export function openWebToken(stateDirectory: string): WebToken {
+  const path = join(stateDirectory, 'web-token')
+  const kept = read(path)
+  const token = kept ?? randomBytes(32).toString('base64url')
+  if (kept === undefined) writeFileSync(path, `${token}\n`, { mode: 0o600 })
+  chmodSync(path, 0o600)
+  const cookie = createHmac('sha256', token).update('hatchway browser session').digest('base64url')
+  return {
+    token,
+    isNew: kept === undefined,
+    isToken: given => equal(given, token),
+    cookie,
+    isCookie: given => equal(given, cookie),
+  }
+}
+
+function read(path: string): string | undefined {
+  try {
+    const text = readFileSync(path, 'utf8').trim()
+    return shape.test(text) ? text : undefined
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+/** In the same time whatever is given, and however long it is. */
+const equal = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b))

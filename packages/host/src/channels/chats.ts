@@ -1,0 +1,96 @@
+import type { Logger } from 'pino'
+import { createReception, type Reception } from '../agents/reception.ts'
+import type { Config } from '../config.ts'
+import type { Store } from '../store/types.ts'
+import { createFeed, type Feed } from './feed.ts'
+import { entryOfIncoming, entryOfMessage, isShown } from './history.ts'
+import { createLogChannel } from './log.ts'
+import type { Settled } from './settled.ts'
+import type { Channel } from './types.ts'
+import { createWebChannel, type WebChannel } from './web.ts'
+import { createWebhookChannel, type WebhookChannel } from './webhook.ts'
+
+/** All channels, put together: what the host connects to its outbox and its agents, and the API shows to people. */
+export interface Chats {
+  /** the first that reaches a chat has it */
+  channels: readonly Channel[]
+  web: WebChannel
+  webhook: WebhookChannel
+  feed: Feed
+  reception: Reception
+  channelOf(jid: string): Channel | undefined
+  /** for the outbox: what has become of messages */
+  settled(messages: readonly Settled[]): void
+  typing(jid: string, on: boolean): void
+  /** there are others than before */
+  groupsChanged(): void
+  connect(): Promise<void>
+  disconnect(): Promise<void>
+}
+
+export function createChats(options: {
+  store: Store
+  config: Config
+  log: Logger
+  now(): number
+  /** something waits for an agent */
+  kick(): void
+  /** further channels, which come first */
+  channels?: readonly Channel[]
+  environment?: NodeJS.ProcessEnv
+}): Chats {
+  const { store, config, log, now, kick, environment = process.env } = options
+  const feed = createFeed(now)
+  const reception = createReception({
+    store,
+    config,
+    now,
+    kick,
+    log,
+    received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
+  })
+  const web = createWebChannel({ feed, now })
+  const webhook = createWebhookChannel({ config, environment, now })
+  const channels = [...(options.channels ?? []), web, webhook, createLogChannel(log)]
+  const channelOf = (jid: string) => channels.find(channel => channel.reaches(jid))
+
+  return {
+    channels,
+    web,
+    webhook,
+    feed,
+    reception,
+    channelOf,
+    settled(messages) {
+      for (const { message, change } of messages) {
+        const row = { ...message, ...change }
+        if (!row.text.includes('<') || isShown(entryOfMessage(row))) {
+          feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row) }))
+        }
+        const group = row.status === 'failed' ? store.group(row.group) : undefined
+        if (!group) continue
+        // Promise 4: a final failure reaches the agent, and with it everybody who reads the chat.
+        reception.note(
+          group,
+          `failed:${row.id}`,
+          `Message ${row.id} to ${row.jid} could not be delivered: ${row.error ?? 'no reason is known'}.`,
+        )
+      }
+    },
+    typing: (jid, on) => {
+      const channel = channelOf(jid)
+      channel?.typing?.(jid, on)
+      // Whoever looks at the chat from here sees it too, whichever channel's it is.
+      if (channel !== web) web.typing?.(jid, on)
+    },
+    groupsChanged: () => feed.publish(() => ({ kind: 'chats' })),
+    async connect() {
+      for (const channel of channels) {
+        await channel.connect?.({ receive: async message => reception.receive(channel.name, message) })
+      }
+    },
+    async disconnect() {
+      for (const channel of channels) await channel.disconnect?.()
+    },
+  }
+}

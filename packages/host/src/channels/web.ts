@@ -1,0 +1,55 @@
+import type { Feed } from './feed.ts'
+import type { Channel, ChannelHost, Received } from './types.ts'
+
+/** The person at this machine: in a browser that holds the token, or at a terminal that may enter the state directory. */
+const operator = { sender: 'operator', senderName: 'Operator' }
+
+export interface WebChannel extends Channel {
+  /** `id` is the writer's own: a message that is posted again under it is not taken twice */
+  post(message: { jid: string; text: string; id?: string | undefined }): Promise<Received>
+  /** chats in which somebody is writing */
+  typingIn(): readonly string[]
+}
+
+const prefixes = ['web:', 'local:']
+
+/**
+ * The chat in the browser and in the terminal. What is said in it is delivered by being stored: whoever looks is told by
+ * the feed once the outbox has noted it, and whoever looks later reads it there. Unlike other channels' chats, which
+ * are shown too, it has no other place.
+ */
+export function createWebChannel(options: { feed: Feed; now(): number }): WebChannel {
+  const { feed, now } = options
+  const typing = new Set<string>()
+  let host: ChannelHost | undefined
+
+  return {
+    name: 'web',
+    messageLimit: Number.POSITIVE_INFINITY,
+    showsSender: true,
+    reaches: jid => prefixes.some(prefix => jid.startsWith(prefix)),
+    async connect(given) {
+      host = given
+    },
+    async send() {},
+    typing(jid, on) {
+      if (on === typing.has(jid)) return
+      if (on) typing.add(jid)
+      else typing.delete(jid)
+      feed.publish(() => ({ kind: 'typing', jid, on }))
+    },
+    async disconnect() {
+      host = undefined
+    },
+    async post({ jid, text, id }) {
+      if (!host) {
+        return {
+          ok: false,
+          error: { code: 'unavailable', message: 'The host is not ready for messages yet.' },
+        }
+      }
+      return host.receive({ jid, text, at: now(), ...operator, ...(id !== undefined && { externalId: id }) })
+    },
+    typingIn: () => [...typing],
+  }
+}

@@ -1,0 +1,80 @@
+import { usageFromRow } from './agent-rows.ts'
+import type { AgentStore } from './agent-types.ts'
+import { createIncomingTable } from './agents/incoming.ts'
+import { createOccurrenceTable } from './agents/occurrences.ts'
+import { createRunTables } from './agents/runs.ts'
+import { type Connection, where } from './connection.ts'
+import type { NewMessage } from './types.ts'
+
+export interface AgentTables {
+  store: AgentStore
+  /** inside a transaction that is open already */
+  forgetGroup(folder: string): void
+  /** whether there is more to forget */
+  prune(limits: { messages: number; runs: number }, atATime: number): boolean
+}
+
+/** What agents need kept, on the same connection as everything else: a turn's end and its message are one commit. */
+export function createAgentTables(
+  connection: Connection,
+  insertMessage: (message: NewMessage) => void,
+): AgentTables {
+  const { sql, atomically } = connection
+  const {
+    markGiven,
+    markUsed,
+    forgetGroup: forgetIncoming,
+    prune: pruneIncoming,
+    ...incoming
+  } = createIncomingTable(connection)
+  const {
+    noteTurn,
+    putSession,
+    forgetGroup: forgetSession,
+    prune: pruneRuns,
+    ...runs
+  } = createRunTables(connection)
+  const { prune: pruneOccurrences, ...occurrences } = createOccurrenceTable(connection)
+
+  return {
+    store: {
+      ...incoming,
+      ...runs,
+      ...occurrences,
+      finishTurn: ({ runId, group, usedIds, sessionId, keepSession, message }) =>
+        atomically(() => {
+          if (runs.run(runId) === undefined) markGiven(usedIds, runId)
+          else if (!noteTurn(runId, sessionId, message?.text ?? null)) return false
+          markUsed(usedIds, runId)
+          if (keepSession && sessionId !== null) putSession(group, sessionId)
+          if (message) insertMessage(message)
+          return true
+        }),
+      addUsage: ({ group, day, model, requests, inputTokens, outputTokens }) =>
+        atomically(
+          () =>
+            void sql(
+              `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (group_folder, day, model) DO UPDATE SET
+               requests = requests + excluded.requests, input_tokens = input_tokens + excluded.input_tokens,
+               output_tokens = output_tokens + excluded.output_tokens`,
+            ).run(group, day, model, requests, inputTokens, outputTokens),
+        ),
+      usage({ group, since }) {
+        const { text, values } = where({ 'group_folder = ?': group, 'day >= ?': since })
+        return sql(`SELECT * FROM usage ${text} ORDER BY day, group_folder, model`)
+          .all(...values)
+          .map(usageFromRow)
+      },
+    },
+    forgetGroup(folder) {
+      forgetIncoming(folder)
+      forgetSession(folder)
+    },
+    prune: (limits, atATime) =>
+      [
+        pruneIncoming(limits.messages, atATime),
+        pruneRuns(limits.runs, atATime),
+        pruneOccurrences(limits.runs, atATime),
+      ].includes(atATime),
+  }
+}

@@ -1,0 +1,102 @@
+import { incomingFromRow } from '../agent-rows.ts'
+import type { AgentStore, IncomingStatus } from '../agent-types.ts'
+import { type Connection, where } from '../connection.ts'
+
+type Part = Pick<AgentStore, 'receive' | 'incoming' | 'groupsWaiting' | 'give' | 'use' | 'giveBack'>
+
+export interface IncomingTable extends Part {
+  /** inside a transaction that is open already */
+  markGiven(ids: readonly number[], runId: string): void
+  markUsed(ids: readonly number[], runId: string): void
+  forgetGroup(folder: string): void
+  /** some of the oldest beyond this number; how many */
+  prune(keep: number, atATime: number): number
+}
+
+/** Spelled out, as SQLite uses a partial index only where a query says literally what the index says. */
+const statusIs: Readonly<Record<IncomingStatus, string>> = {
+  waiting: "status = 'waiting'",
+  given: "status = 'given'",
+  used: "status = 'used'",
+  context: "status = 'context'",
+}
+
+export function createIncomingTable({ sql, atomically }: Connection): IncomingTable {
+  const markGiven = (ids: readonly number[], runId: string) => {
+    const give = sql(
+      "UPDATE incoming SET status = 'given', run_id = ? WHERE id = ? AND status IN ('waiting', 'context')",
+    )
+    const giveContext = sql(
+      `UPDATE incoming SET status = 'given', run_id = ? WHERE status = 'context'
+       AND group_folder = (SELECT group_folder FROM incoming WHERE id = ?) AND id < ?`,
+    )
+    for (const id of ids) {
+      give.run(runId, id)
+      giveContext.run(runId, id, id)
+    }
+  }
+  const markUsed = (ids: readonly number[], runId: string) => {
+    if (ids.length === 0) return
+    const use = sql("UPDATE incoming SET status = 'used' WHERE id = ? AND run_id = ? AND status = 'given'")
+    for (const id of ids) use.run(id, runId)
+    sql(
+      "UPDATE incoming SET status = 'used' WHERE run_id = ? AND status = 'given' AND calls = 0 AND id < ?",
+    ).run(runId, Math.max(...ids))
+  }
+
+  return {
+    receive: message =>
+      atomically(() => {
+        const { changes, lastInsertRowid } = sql(
+          `INSERT INTO incoming (group_folder, jid, channel, external_id, sender, sender_name, text, calls, status,
+           created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (channel, jid, external_id) WHERE external_id IS NOT NULL DO NOTHING`,
+        ).run(
+          message.group,
+          message.jid,
+          message.channel,
+          message.externalId,
+          message.sender,
+          message.senderName,
+          message.text,
+          message.status === 'waiting' ? 1 : 0,
+          message.status,
+          message.createdAt,
+        )
+        return changes === 0 ? undefined : Number(lastInsertRowid)
+      }),
+    incoming({ group, status, runId, after = 0, limit = -1 }) {
+      const { text, values } = where({ 'group_folder = ?': group, 'run_id = ?': runId, 'id > ?': after })
+      const condition = status === undefined ? '' : ` AND ${statusIs[status]}`
+      return sql(`SELECT * FROM incoming ${text}${condition} ORDER BY id LIMIT ?`)
+        .all(...values, limit)
+        .map(incomingFromRow)
+    },
+    groupsWaiting: () =>
+      sql("SELECT group_folder FROM incoming WHERE status = 'waiting' GROUP BY group_folder ORDER BY min(id)")
+        .all()
+        .map(row => String(row.group_folder)),
+    give: (ids, runId) => atomically(() => markGiven(ids, runId)),
+    use: (ids, runId) => atomically(() => markUsed(ids, runId)),
+    giveBack: runId =>
+      atomically(
+        () =>
+          void sql(
+            `UPDATE incoming SET status = CASE calls WHEN 1 THEN 'waiting' ELSE 'context' END, run_id = NULL
+             WHERE run_id = ? AND status = 'given'`,
+          ).run(runId),
+      ),
+
+    markGiven,
+    markUsed,
+    forgetGroup: folder =>
+      void sql("DELETE FROM incoming WHERE group_folder = ? AND status <> 'used'").run(folder),
+    prune: (keep, atATime) =>
+      Number(
+        sql(
+          `DELETE FROM incoming WHERE id IN (SELECT id FROM incoming
+           WHERE id <= (SELECT max(id) FROM incoming) - ? AND status IN ('used', 'context') LIMIT ?)`,
+        ).run(keep, atATime).changes,
+      ),
+  }
+}

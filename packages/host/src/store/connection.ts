@@ -1,0 +1,49 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+
+/** The one connection, as the parts of the store share it. */
+export interface Connection {
+  /** prepared when it is first used, and once */
+  sql(text: string): StatementSync
+  /** makes all of `work` durable, or nothing */
+  atomically<T>(work: () => T): T
+}
+
+export function preparedOnce(database: DatabaseSync): Connection['sql'] {
+  const prepared = new Map<string, StatementSync>()
+  return text => {
+    let statement = prepared.get(text)
+    if (!statement) {
+      statement = database.prepare(text)
+      prepared.set(text, statement)
+    }
+    return statement
+  }
+}
+
+/** Conditions that were asked for, joined; those without a value are left out. */
+export function where(conditions: Readonly<Record<string, SQLInputValue | undefined>>): {
+  text: string
+  values: SQLInputValue[]
+} {
+  const given = Object.entries(conditions).filter(entry => entry[1] !== undefined)
+  return {
+    text: given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`,
+    values: given.map(([, value]) => value ?? null),
+  }
+}
+
+/** The columns of a change, in `SET` form. Names come from the table, never from the change. */
+export function assignments<K extends string>(
+  columns: Readonly<Record<K, string>>,
+  change: Readonly<Partial<Record<K, SQLInputValue | undefined>>>,
+): { text: string; values: SQLInputValue[] } {
+  const texts: string[] = []
+  const values: SQLInputValue[] = []
+  for (const key in columns) {
+    const value = change[key]
+    if (value === undefined) continue
+    texts.push(`${columns[key]} = ?`)
+    values.push(value)
+  }
+  return { text: texts.join(', '), values }
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { folderSchema, jidSchema, taskIdSchema } from './identifiers.ts'
+
+/**
+ * How the host and the runner in the sandbox talk about one run, beside the hatch: the host writes one JSON document to
+ * the runner's standard input and closes it; the runner writes events to its standard output, each a JSON text after a
+ * record separator (RFC 7464), so that whatever else prints there is told apart. Nothing in an event gives a right: the
+ * host knows which run's process it reads from.
+ */
+export const recordSeparator = '\u001e'
+
+export const runInputSchema = z.object({
+  /** as the host counts it; follow-ups carry it as the name of their file */
+  id: z.string().min(1).max(128),
+  text: z.string(),
+  sender: z.string(),
+  sender_name: z.string(),
+  timestamp: z.iso.datetime(),
+})
+export type RunInput = z.infer<typeof runInputSchema>
+
+export const runStartSchema = z.object({
+  version: z.literal(1),
+  run_id: z.string().min(1).max(128),
+  kind: z.enum(['chat', 'task']),
+  group: z.object({ folder: folderSchema, name: z.string(), jid: jidSchema, main: z.boolean() }),
+  assistant: z.string().describe('the name the agent goes by'),
+  timezone: z.string(),
+  session_id: z.string().nullable().describe('the agent’s session to go on with'),
+  model: z.string().nullable(),
+  task: z
+    .object({ id: taskIdSchema, occurrence_id: z.string(), script: z.string().nullable() })
+    .nullable()
+    .describe('for a scheduled run'),
+  inputs: z.array(runInputSchema).min(1).describe('what the run begins with; a task’s prompt is one input'),
+  context: z.array(runInputSchema).describe('said in the chat without calling the agent, oldest first'),
+  driver: z.object({
+    name: z.enum(['concierge', 'claude', 'command']),
+    command: z.array(z.string()).optional().describe('for `command`: the program and its arguments'),
+    instructions: z.string().optional().describe('added to what the agent is told about itself'),
+  }),
+  events: z.enum(['auto', 'off']).describe('how `input/` is watched'),
+})
+export type RunStart = z.infer<typeof runStartSchema>
+
+const steps = ['text', 'thinking', 'tool_call', 'tool_result', 'notice'] as const
+
+export const runEventSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ready') }),
+  z.object({ type: z.literal('heartbeat') }),
+  z.object({ type: z.literal('used'), inputs: z.array(z.string()) }).describe('these reached the agent'),
+  z.object({
+    type: z.literal('script'),
+    wake: z.boolean(),
+    data: z.unknown().optional(),
+    error: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal('step'),
+    kind: z.enum(steps),
+    name: z.string().optional().describe('of the tool'),
+    text: z.string(),
+  }),
+  z
+    .object({
+      type: z.literal('result'),
+      text: z.string().nullable().describe('what to say in the chat; null: nothing'),
+      session_id: z.string().nullable(),
+    })
+    .describe('a turn has ended; what was used so far is answered by it'),
+  z.object({ type: z.literal('error'), message: z.string(), session_id: z.string().nullable() }),
+])
+export type RunEvent = z.infer<typeof runEventSchema>
+
+export const runStepKinds: readonly (typeof steps)[number][] = steps
