@@ -26,6 +26,7 @@ const purposes = {
     { package: 'containerd', service: true, without: 'tests of agents in Docker' },
     { package: 'podman', service: true, without: 'tests of agents in Podman' },
     { package: 'runc', without: 'tests of agents in Docker and Podman' },
+    { package: 'chromium', without: 'tests of the chat in a browser' },
   ],
   bench: [
     { package: 'redis-server', service: true, without: 'the comparison with Redis Streams' },

@@ -119,7 +119,7 @@ export const startProgram = async (
   path: string,
   args: readonly string[],
   reachable: () => Promise<boolean>,
-): Promise<{ end(): Promise<void> } | undefined> => {
+): Promise<{ pid: number; end(): Promise<void> } | undefined> => {
   const child = spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const { exited, ended } = track(child)
   const end = async () => {
@@ -128,7 +128,7 @@ export const startProgram = async (
     await exited
   }
   for (let attempt = 0; attempt < 200 && !ended(); attempt++) {
-    if (await reachable()) return { end }
+    if (await reachable()) return { pid: child.pid ?? 0, end }
     await within(0.05, exited)
   }
   await end()

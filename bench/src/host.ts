@@ -23,8 +23,8 @@ export const configOf = ({ data, durability, quotas, agents }: HatchwayOptions) 
     overrides: {
       durability,
       logLevel: 'warn',
-      // Rows about the hatch; those about agents start a whole daemon.
-      agents: { enabled: 'no' },
+      // Rows about the hatch measure nothing else.
+      agents: agents === undefined ? { enabled: 'no' } : { enabled: 'yes', ...agents },
       web: { enabled: 'no' },
       ...(quotas === 'unlimited'
         ? { limits: { commandsPerMinute: unlimited, filesWaiting: unlimited } }

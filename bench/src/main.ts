@@ -6,6 +6,7 @@ import { removeTree, syncDisk } from './disk.ts'
 import { describeMachine, quietEnough, shareInUse } from './machine.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import type { Row, RowResult } from './row.ts'
+import { chat } from './rows/chat.ts'
 import { drain } from './rows/drain.ts'
 import { flow } from './rows/flow.ts'
 import { idle } from './rows/idle.ts'
@@ -13,9 +14,10 @@ import { latency } from './rows/latency.ts'
 import { mcp } from './rows/mcp.ts'
 import { memory } from './rows/memory.ts'
 import { receipt } from './rows/receipt.ts'
+import { session } from './rows/session.ts'
 import { coloured, table } from './table.ts'
 
-const rows: readonly Row[] = [latency, receipt, drain, flow, idle, memory, mcp]
+const rows: readonly Row[] = [latency, receipt, drain, flow, idle, memory, chat, mcp, session]
 const resultsDirectory = fileURLToPath(new URL('../results', import.meta.url))
 
 const progress = (text: string) => process.stderr.write(`${text}\n`)

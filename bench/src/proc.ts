@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
@@ -16,4 +16,35 @@ export const residentMegabytes = (pid: number): number => {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   if (kilobytes === undefined) throw new Error(`process ${pid} has no memory any more`)
   return (Number(kilobytes) * 1024) / 1e6
+}
+
+/** The same with what is shared divided among those who share it. */
+export const proportionalMegabytes = (pid: number): number => {
+  const kilobytes = /^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]
+  if (kilobytes === undefined) throw new Error(`process ${pid} has no memory any more`)
+  return (Number(kilobytes) * 1024) / 1e6
+}
+
+/** Every process that a process has started, and those they have. */
+export const descendantsOf = (pid: number): number[] => {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc').filter(entry => /^\d+$/.test(entry))) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
+    } catch (error) {
+      // it has just ended
+      if (!(error instanceof Error && 'code' in error)) throw error
+    }
+  }
+  const found: number[] = []
+  const add = (parent: number) => {
+    for (const [child, of] of parents) {
+      if (of !== parent) continue
+      found.push(child)
+      add(child)
+    }
+  }
+  add(pid)
+  return found
 }

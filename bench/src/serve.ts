@@ -7,9 +7,12 @@ type Methods = Readonly<Record<string, (argument: unknown) => unknown>>
  * itself, so that a benchmark that was killed leaves nothing running. `leave` ends first what would outlive it.
  */
 export const serve = (methods: Methods, leave?: () => Promise<void>) => {
-  let leaving: Promise<void> | undefined
-  const go = () => {
-    leaving ??= (leave?.() ?? Promise.resolve()).catch(console.error).then(() => process.exit(0))
+  let leaving = false
+  const go = async () => {
+    if (leaving) return
+    leaving = true
+    await leave?.().catch(console.error)
+    process.exit(0)
   }
   process.on('disconnect', go)
   if (leave !== undefined) for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, go)

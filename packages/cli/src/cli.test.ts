@@ -444,6 +444,7 @@ test('every command has help with an example', async () => {
       'tasks run',
       'runs list',
       'runs show',
+      'usage',
       'errors list',
       'errors show',
       'errors replay',

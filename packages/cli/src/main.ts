@@ -11,6 +11,7 @@ import { addRuns } from './commands/runs.ts'
 import { addTail } from './commands/tail.ts'
 import { addTasks } from './commands/tasks.ts'
 import { addUp } from './commands/up.ts'
+import { addUsage } from './commands/usage.ts'
 import { complain, exitCodes } from './failure.ts'
 import { quietBrokenPipe } from './output.ts'
 
@@ -41,6 +42,7 @@ Exit codes:
     addTasks,
     addMessages,
     addRuns,
+    addUsage,
     addErrors,
     addPost,
     addTail,

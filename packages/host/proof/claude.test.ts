@@ -79,6 +79,12 @@ describe(`Claude in a sandbox${missing === undefined ? '' : ` (needs ${missing})
       expect(seen).toContain('Network is unreachable')
       expect(seen).toContain('Read-only file system')
 
+      const usage = JSON.parse(await house.hatchway('usage', '--json'))
+      expect(usage).toMatchObject([
+        { group: 'main', requests: expect.any(Number), input_tokens: expect.any(Number) },
+      ])
+      expect(usage[0].requests).toBeGreaterThanOrEqual(api.requests.length)
+
       await house.daemon()?.stop()
       const before = api.requests.length
       await house.up()

@@ -154,13 +154,13 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
       }
 
       const errors = readdirSync(layout.errors)
+      const kept = countByName(errors, '.error', refused)
+      const reasons = countByName(errors, '.error.json', refused)
       for (const name of refused) {
-        const found = errors.filter(entry => entry.endsWith(`-${name}.error`))
-        const reasons = errors.filter(entry => entry.endsWith(`-${name}.error.json`))
-        if (found.length !== 1 || reasons.length !== 1) {
-          problems.push(
-            `refused file ${name} lies ${found.length} times in errors/, with ${reasons.length} reasons`,
-          )
+        const found = kept.get(name) ?? 0
+        const explained = reasons.get(name) ?? 0
+        if (found !== 1 || explained !== 1) {
+          problems.push(`refused file ${name} lies ${found} times in errors/, with ${explained} reasons`)
         }
       }
       if (errors.filter(entry => entry.endsWith('.error')).length !== refused.size) {
@@ -180,4 +180,22 @@ export function createLedger(data: string, groups: readonly LedgerGroup[]): Ledg
       return problems
     },
   }
+}
+
+/** How often each name is the last part of an entry with this ending. */
+function countByName(
+  entries: readonly string[],
+  ending: string,
+  names: ReadonlySet<string>,
+): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const entry of entries) {
+    if (!entry.endsWith(ending)) continue
+    const whole = entry.slice(0, -ending.length)
+    for (let dash = whole.indexOf('-'); dash >= 0; dash = whole.indexOf('-', dash + 1)) {
+      const name = whole.slice(dash + 1)
+      if (names.has(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+    }
+  }
+  return counts
 }

@@ -1,4 +1,4 @@
-import { type FSWatcher, unlinkSync, watch } from 'node:fs'
+import { type FSWatcher, statSync, unlinkSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { type Receipt, receiptSchema } from '@hatchway/protocol'
 import { complain, reasonOf } from './failure.ts'
@@ -13,21 +13,56 @@ export interface Bell {
   close(): void
 }
 
-/** Undefined where nothing can be listened to; then looking has to do, as it does where events never arrive. */
-export function listen(responses: string, id: string): Bell | undefined {
-  let watcher: FSWatcher
-  try {
-    watcher = watch(responses, { persistent: false })
-  } catch (error) {
-    complain(`answers are looked for, not listened for: ${reasonOf(error)}`)
-    return undefined
+export interface Bells {
+  /** Undefined where nothing can be listened to; then looking has to do, as it does where events never arrive. */
+  listen(id: string): Bell | undefined
+}
+
+/**
+ * The bells of all requests hang on one watch, which is put up for the first of them and stays: to put one up for each
+ * costs as much as to post the request (measured).
+ */
+export function createBells(responses: string): Bells {
+  const waiting = new Map<string, Bell>()
+  let watched: { watcher: FSWatcher; directory: string } | undefined
+
+  const hang = () => {
+    // Before the watch: a directory that was replaced in between is then found to be another one the next time.
+    const directory = identityOf(responses)
+    if (watched?.directory === directory) return
+    watched?.watcher.close()
+    watched = undefined
+    const watcher = watch(responses, { persistent: false })
+    watched = { watcher, directory }
+    watcher.on('change', (_event, name) => {
+      if (name === null) for (const bell of [...waiting.values()]) bell.onRing?.()
+      else waiting.get(String(name))?.onRing?.()
+    })
+    watcher.on('error', () => {
+      watcher.close()
+      if (watched?.watcher === watcher) watched = undefined
+    })
   }
-  const bell: Bell = { onRing: undefined, close: () => watcher.close() }
-  watcher.on('change', (_event, name) => {
-    if (name === null || name === `${id}.json`) bell.onRing?.()
-  })
-  watcher.on('error', () => watcher.close())
-  return bell
+
+  return {
+    listen(id) {
+      try {
+        hang()
+      } catch (error) {
+        complain(`answers are looked for, not listened for: ${reasonOf(error)}`)
+        return undefined
+      }
+      const name = `${id}.json`
+      const bell: Bell = { onRing: undefined, close: () => waiting.delete(name) }
+      waiting.set(name, bell)
+      return bell
+    },
+  }
+}
+
+function identityOf(path: string): string {
+  const { dev, ino } = statSync(path, { bigint: true })
+  return `${dev}:${ino}`
 }
 
 /** Reads the answer and clears it away; undefined while there is none. */
@@ -85,7 +120,9 @@ export function awaitAnswer(options: {
     }
     signal.addEventListener('abort', giveUp)
     if (signal.aborted) return giveUp()
-    if (bell) bell.onRing = look
-    lookAgain()
+    if (!bell) return lookAgain()
+    // Nothing can have come before the bell hung, so it is too early to look.
+    bell.onRing = look
+    timer = setTimeout(lookAgain, pauseMs)
   })
 }

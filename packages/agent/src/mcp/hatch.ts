@@ -11,7 +11,7 @@ import {
   translate,
 } from '@hatchway/protocol'
 import { post } from '@hatchway/spool'
-import { type Answer, awaitAnswer, listen, takeAnswer } from './answer.ts'
+import { type Answer, awaitAnswer, createBells, takeAnswer } from './answer.ts'
 import { reasonOf } from './failure.ts'
 
 /**
@@ -56,6 +56,7 @@ const maxAbandoned = 100
 
 export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions): Hatch {
   const responses = join(ipc, 'responses')
+  const bells = createBells(responses)
   const abandoned = new Set<string>()
 
   const clearAbandoned = () => {
@@ -77,7 +78,7 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
       clearAbandoned()
 
       // Listened to before the file is posted: an answer in between would ring no bell (lesson 17).
-      const bell = events === 'auto' ? listen(responses, id) : undefined
+      const bell = events === 'auto' ? bells.listen(id) : undefined
       try {
         if (signal.aborted) return unsent('the call was cancelled before anything was sent')
         let name: string

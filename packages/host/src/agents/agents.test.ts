@@ -6,6 +6,8 @@ import type { Task } from '@hatchway/protocol'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { configSchema } from '../config.ts'
+import type { AgentStore } from '../store/agent-types.ts'
+import { StoreFailure } from '../store/failure.ts'
 import { openStore } from '../store/sqlite.ts'
 import { type AgentsOptions, createAgents } from './agents.ts'
 import { createInputBox } from './input-box.ts'
@@ -23,13 +25,36 @@ const tell = event => fs.writeSync(1, '\x1e' + JSON.stringify(event) + '\n')
 const sleep = ms => new Promise(resolve => setTimeout(resolve, ms))
 const names = () => fs.readdirSync(box).filter(name => name.endsWith('.json')).sort()
 const turn = async (ids, texts) => {
-  tell({ type: 'used', inputs: ids })
   const text = texts.join('+')
+  if (text.includes('blurt')) { tell({ type: 'result', text: 'blurted', session_id: null }); process.exit(1) }
+  tell({ type: 'used', inputs: ids })
   if (text.includes('crash')) process.exit(3)
   if (text.includes('rubbish')) fs.writeSync(1, 'no event\n\x1e{"type":"approve"}\n\x1e{\n')
   if (text.includes('hang')) await sleep(1e9)
   if (text.includes('refuse')) tell({ type: 'error', message: 'I would rather not', session_id: null })
   if (text.includes('refuse')) process.exit(1)
+  if (text.includes('chatter')) for (let i = 0; i < 5000; i++) tell({ type: 'result', text: 'blah ' + i, session_id: null })
+  if (text.includes('steps')) for (let i = 0; i < 20000; i++) tell({ type: 'step', kind: 'text', text: 'step ' + i })
+  while (text.includes('flood')) fs.writeSync(1, 'x'.repeat(1e6) + '\n')
+  while (text.includes('complain')) fs.writeSync(2, 'x'.repeat(1e6) + '\n')
+  if (text.includes('long id')) tell({ type: 'result', text: 'said long id', session_id: 'x'.repeat(1e6) })
+  if (text.includes('farewell')) { tell({ type: 'result', text: 'y'.repeat(900000), session_id: null }); process.exit(0) }
+  if (text.includes('block close')) fs.mkdirSync(box + '/_close/a/b', { recursive: true })
+  if (text.includes('block input')) fs.mkdirSync(box + '/' + String(Number(ids[0]) + 1).padStart(12, '0') + '.json')
+  if (text.includes('litter')) {
+    const bytes = Buffer.concat([Buffer.from(box + '/'), Buffer.from([0xff, 0xfe]), Buffer.from('.json')])
+    fs.writeFileSync(bytes, 'rubbish')
+    fs.mkdirSync(Buffer.concat([bytes, Buffer.from('.d')]))
+    fs.symlinkSync('/etc/passwd', box + '/link.json')
+    process.exit(0)
+  }
+  if (text.includes('ghost')) {
+    const words = JSON.stringify({ type: 'result', text: 'last words', session_id: 'of the dead' })
+    const program = 'trap "" PIPE; sleep 2; printf "\\036%s\\n" "$0"; touch "$1"'
+    const { spawn } = require('node:child_process')
+    spawn('/bin/sh', ['-c', program, words, box + '/../spoken'], { detached: true, env: {}, stdio: ['ignore', 'inherit', 'ignore'] })
+    process.exit(3)
+  }
   while (text.includes('slow') && !fs.existsSync(box + '/../go')) await sleep(5)
   tell({ type: 'result', text: 'said ' + text, session_id: 'session-' + (start.session_id ?? 'first') })
 }
@@ -55,6 +80,7 @@ const openRig = async (
   input: Parameters<typeof configSchema.parse>[0] = {},
   environment: Record<string, string> = {},
   program = process.execPath,
+  change: (store: AgentStore) => Partial<AgentsOptions> = () => ({}),
 ) => {
   const data = mkdtempSync(join(tmpdir(), 'hatchway-agents-'))
   const store = openStore({ path: join(data, 'hatchway.db'), durability: 'process' })
@@ -65,12 +91,12 @@ const openRig = async (
   mkdirSync(join(data, 'staging'))
   const boxOf = (folder: string) => join(data, 'ipc', folder, 'input')
 
-  const add = async (folder: string) => {
+  const add = async (folder: string, jid = `${folder}@chat`) => {
     mkdirSync(boxOf(folder), { recursive: true })
     await store.transaction({ requests: [], taskIds: [] }, transaction =>
       transaction.insertGroup({
         folder,
-        jid: `${folder}@chat`,
+        jid,
         name: folder,
         main: false,
         dialect: 'hatchway',
@@ -82,7 +108,7 @@ const openRig = async (
       }),
     )
   }
-  const open = (more: Partial<AgentsOptions> = {}) =>
+  const open = () =>
     createAgents({
       config,
       store: store.agents,
@@ -124,7 +150,7 @@ const openRig = async (
       typing: (jid, on) => typing.push(`${jid} ${on}`),
       log: pino({ level: 'silent' }),
       now: Date.now,
-      ...more,
+      ...change(store.agents),
     })
   let agents = open()
   const say = (folder: string, text: string) => {
@@ -353,4 +379,309 @@ test('a task that may no longer run when its turn comes starts nothing', async (
     .runTask(occurrence('o1'), task('family'), () => ({ ok: false, reason: 'It was cancelled.' }))
   expect(end).toEqual({ status: 'skipped', result: null, error: 'It was cancelled.' })
   expect(rig.runs()).toEqual([])
+})
+
+/** answered, by whichever run, and not twice */
+const answersOnce = async (rig: Awaited<ReturnType<typeof openRig>>, text: string) => {
+  rig.say('family', text)
+  await rig.hears('family', `said ${text}`)
+  expect(rig.said('family').filter(said => said.includes(text))).toEqual([`said ${text}`])
+}
+const ends = async (rig: Awaited<ReturnType<typeof openRig>>, index = 0) => {
+  await until(() => (rig.runs()[index]?.status ?? 'running') !== 'running')
+  return rig.runs()[index]
+}
+
+test('lesson 20: follow-ups that come between a result and the close are answered once each', async () => {
+  let left = 12
+  const rig: Awaited<ReturnType<typeof openRig>> = await openRig(
+    { agents: { idleMs: 0 } },
+    {},
+    process.execPath,
+    () => ({
+      said() {
+        if (left-- > 0) rig.say('family', `number ${left}`)
+      },
+    }),
+  )
+  rig.say('family', 'hello')
+  await until(() => rig.said('family').length === 13)
+  await until(() => rig.agents().running().length === 0)
+  expect(new Set(rig.said('family')).size).toBe(13)
+  expect(rig.runs().map(({ status }) => status)).not.toContain('failed')
+  expect(rig.store.agents.incoming({ status: 'used' })).toHaveLength(13)
+})
+
+test('lesson 20: a follow-up that comes while a session closes is answered by the next one, once', async () => {
+  const rig = await openRig({ agents: { idleMs: 0, closeMs: 400 } }, { DEAF: '1' })
+  rig.say('family', 'one')
+  await until(() => rig.agents().running()[0]?.state === 'closing')
+  rig.say('family', 'two')
+  await rig.hears('family', 'said two')
+  expect(rig.said('family')).toEqual(['said one', 'said two'])
+  const [one, two] = rig.store.agents.incoming({ group: 'family' })
+  expect([one?.runId, two?.runId]).toEqual(rig.runs().map(({ id }) => id))
+})
+
+test('lesson 21: what a crashed run left in its inbox is not for the next one', async () => {
+  const rig = await openRig()
+  writeFileSync(join(rig.boxOf('family'), '_close'), '')
+  writeFileSync(join(rig.boxOf('family'), '000000000099.json'), '{"text":"stale"}')
+  await answersOnce(rig, 'hello')
+  rig.say('family', 'more')
+  await rig.hears('family', 'said more')
+  expect(rig.said('family')).toEqual(['said hello', 'said more'])
+  expect(rig.runs()).toHaveLength(1)
+})
+
+test('lesson 22: the last words of a run that is over are not heard, and do not change the session', async () => {
+  const rig = await openRig()
+  rig.say('family', 'ghost')
+  await until(() => rig.runs()[0]?.status === 'failed')
+  rig.store.agents.setSession('family', 'new')
+  await until(() => existsSync(join(rig.boxOf('family'), '..', 'spoken')))
+  await sleep(50)
+  expect(rig.said('family')).not.toContain('last words')
+  expect(rig.store.agents.session('family')).toBe('new')
+})
+
+test('lesson 28: an idle time as long as the time for a turn neither ends a turn nor repeats it', async () => {
+  const rig = await openRig({ agents: { idleMs: 1000, runMs: 1000 } })
+  await answersOnce(rig, 'hello')
+  expect(await ends(rig)).toMatchObject({ status: 'done', error: null })
+  expect(rig.runs()).toHaveLength(1)
+})
+
+test('lesson 28: a task has its turn between two messages, however much people write', async () => {
+  const rig: Awaited<ReturnType<typeof openRig>> = await openRig({}, {}, process.execPath, () => ({
+    said() {
+      if (rig.said('family').length === 1) rig.say('family', 'after')
+    },
+  }))
+  rig.say('family', 'slow')
+  await until(() => rig.agents().running().length === 1)
+  const ended = rig
+    .agents()
+    .runTask(occurrence('o1'), task('family'), () => ({ ok: true, task: task('family') }))
+  rig.release('family')
+  expect(await ended).toMatchObject({ status: 'done' })
+  await rig.hears('family', 'said after')
+  expect(rig.said('family')).toEqual(['said slow', 'said tick', 'said after'])
+})
+
+test('a run that goes on talking unasked is ended, and the chat is not flooded', async () => {
+  const rig = await openRig()
+  rig.say('family', 'chatter')
+  expect(await ends(rig)).toMatchObject({ error: expect.stringContaining('without being asked') })
+  expect(rig.said('family').length).toBeLessThan(30)
+  await answersOnce(rig, 'hello')
+})
+
+test('a run that says something, answers nothing and crashes is not repeated for ever', async () => {
+  const rig = await openRig()
+  rig.say('family', 'blurt')
+  await until(() => rig.said('family').some(text => text.includes('could not answer')))
+  expect(rig.said('family')).toHaveLength(4)
+  await answersOnce(rig, 'hello')
+  expect(rig.runs()).toHaveLength(4)
+})
+
+test.each(['flood', 'complain'])('a run that prints without end is ended: %s', async word => {
+  const rig = await openRig()
+  rig.say('family', word)
+  expect(await ends(rig)).toMatchObject({ error: expect.stringContaining('printed more than 64 MB') })
+  await until(() => rig.said('family').length === 1)
+  expect(rig.said('family')[0]).toContain('printed more than 64 MB')
+  await answersOnce(rig, 'hello')
+  expect(rig.typing.at(-1)).toBe('family@chat false')
+})
+
+test('thousands of steps are a few commits, and no more than fit', async () => {
+  let commits = 0
+  const rig = await openRig({}, {}, process.execPath, store => ({
+    store: {
+      ...store,
+      addSteps(steps) {
+        commits++
+        store.addSteps(steps)
+      },
+    },
+  }))
+  rig.say('family', 'steps')
+  await rig.hears('family', 'said steps')
+  const steps = rig.store.agents.steps(rig.runs()[0]?.id ?? '')
+  expect(steps.length).toBeLessThan(5010)
+  expect(steps.at(-2)).toMatchObject({ kind: 'notice', text: expect.stringContaining('too much') })
+  expect(steps.at(-1)).toMatchObject({ kind: 'result' })
+  expect(commits).toBeLessThan(200)
+})
+
+test('what a run says right before it exits is heard', async () => {
+  const rig = await openRig()
+  rig.say('family', 'farewell')
+  await ends(rig)
+  expect(rig.said('family').map(({ length }) => length)).toEqual([900_000])
+  expect(rig.runs()).toMatchObject([{ status: 'done' }])
+})
+
+test('a session id that is none is not kept', async () => {
+  const rig = await openRig({ agents: { idleMs: 0 } })
+  rig.say('family', 'long id')
+  await ends(rig)
+  expect(rig.store.agents.session('family')).toBe('session-first')
+})
+
+test('an agent that blocks the way in is ended, and the next run finds the way free', async () => {
+  const rig = await openRig({ agents: { idleMs: 100, closeMs: 200 } }, { DEAF: '1' })
+  await answersOnce(rig, 'block close')
+  expect(await ends(rig)).toMatchObject({ error: expect.stringContaining('could not be asked to finish') })
+  await answersOnce(rig, 'hello')
+  // By now it can be asked, and only does not listen.
+  expect(await ends(rig, 1)).toMatchObject({ error: expect.stringContaining('did not finish') })
+  await until(() => readdirSync(rig.boxOf('family')).length === 0)
+})
+
+test('a follow-up that cannot be handed over is answered by the next run, and nobody else waits for it', async () => {
+  const rig = await openRig()
+  await rig.add('other')
+  await answersOnce(rig, 'block input')
+  await answersOnce(rig, 'hello')
+  rig.say('other', 'hi')
+  await rig.hears('other', 'said hi')
+  expect(rig.runs().filter(({ group }) => group === 'family')).toHaveLength(2)
+  expect(rig.store.agents.incoming({ group: 'family', status: 'used' })).toHaveLength(2)
+})
+
+test('names and links an agent leaves in its inbox keep nobody from answering', async () => {
+  const rig = await openRig()
+  rig.say('family', 'litter')
+  await until(() => rig.said('family').length === 1)
+  expect(rig.said('family')[0]).toContain('without an answer')
+  await answersOnce(rig, 'hello')
+})
+
+test('an answer that the store cannot take at first is stored later, and the work is not done twice', async () => {
+  let failures = 2
+  const rig = await openRig({}, {}, process.execPath, store => ({
+    store: {
+      ...store,
+      finishTurn(turn) {
+        if (failures-- > 0) throw new StoreFailure('disk full')
+        return store.finishTurn(turn)
+      },
+    },
+  }))
+  await answersOnce(rig, 'hello')
+  expect(rig.runs()).toHaveLength(1)
+})
+
+test('the end of a run that the store cannot take at first is stored later', async () => {
+  let failures = 2
+  const rig = await openRig({ agents: { idleMs: 0 } }, {}, process.execPath, store => ({
+    store: {
+      ...store,
+      giveBack(runId) {
+        if (failures-- > 0) throw new StoreFailure('disk full')
+        store.giveBack(runId)
+      },
+    },
+  }))
+  await answersOnce(rig, 'hello')
+  expect(await ends(rig)).toMatchObject({ status: 'done' })
+  await answersOnce(rig, 'again')
+})
+
+test('a fault of our own in an event ends the session and not the host', async () => {
+  let faults = 1
+  const rig = await openRig({}, {}, process.execPath, store => ({
+    store: {
+      ...store,
+      finishTurn(turn) {
+        if (faults-- > 0) throw new TypeError('a fault')
+        return store.finishTurn(turn)
+      },
+    },
+  }))
+  await answersOnce(rig, 'hello')
+  expect(rig.runs()).toMatchObject([{ error: expect.stringContaining('the host failed') }, {}])
+})
+
+test('a run that cannot be begun is begun later; a task is not lost over it, nor is anybody else', async () => {
+  let failures = 2
+  const rig = await openRig({}, {}, process.execPath, store => ({
+    store: {
+      ...store,
+      insertRun(run) {
+        if (run.group === 'family' && failures-- > 0) throw new StoreFailure('disk full')
+        store.insertRun(run)
+      },
+    },
+  }))
+  await rig.add('other')
+  let asked = 0
+  const ended = rig.agents().runTask(occurrence('o1'), task('other'), () => {
+    if (asked++ === 0) throw new StoreFailure('disk full')
+    return { ok: true, task: task('other') }
+  })
+  rig.say('family', 'hello')
+  rig.say('other', 'hi')
+  await rig.hears('other', 'said hi')
+  expect(await ended).toMatchObject({ status: 'done' })
+  await rig.hears('family', 'said hello')
+  expect(rig.runs()).toHaveLength(3)
+})
+
+test('a sandbox whose end fails does not end the host', async () => {
+  const sandbox = createProcessSandbox({ graceMs: 50 })
+  const rig: Awaited<ReturnType<typeof openRig>> = await openRig(
+    { agents: { runMs: 1000 } },
+    {},
+    process.execPath,
+    () => ({
+      async launch(start) {
+        const started = await sandbox.start({
+          installation: 'test',
+          runId: start.run_id,
+          group: start.group,
+          command: [process.execPath, '-e', agent],
+          workingDirectory: rig.data,
+          environment: { PATH: process.env.PATH ?? '', BOX: rig.boxOf(start.group.folder) },
+          mounts: [],
+          image: undefined,
+          user: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+          limits: { memoryMb: 512, processes: 64, cpus: 1, temporaryMb: 16 },
+        })
+        const kill = async () => {
+          await started.kill()
+          throw new Error('the engine does not answer')
+        }
+        return { ...started, kill }
+      },
+    }),
+  )
+  rig.say('family', 'hang')
+  expect(await ends(rig)).toMatchObject({ error: expect.stringContaining('worked on one turn') })
+})
+
+test('a group that is unregistered while its agent works hears nothing more of it', async () => {
+  const rig = await openRig()
+  rig.say('family', 'slow')
+  await until(() => rig.agents().running().length === 1)
+  await rig.store.transaction({ requests: [], taskIds: [] }, transaction => transaction.deleteGroup('family'))
+  await rig.add('family', 'another@chat')
+  rig.agents().kick()
+  expect(await ends(rig)).toMatchObject({ error: expect.stringContaining('no longer registered') })
+  rig.release('family')
+  await answersOnce(rig, 'hello')
+  expect(rig.said('family')).toEqual(['said hello'])
+  expect(rig.store.agents.session('family')).toBe('session-first')
+})
+
+test('a crowd of messages is given to a run a few at a time, and all of them are answered', async () => {
+  const rig = await openRig()
+  for (let i = 0; i < 230; i++) rig.say('family', `m${i}.`)
+  await until(() => rig.store.agents.incoming({ status: 'used' }).length === 230)
+  const texts = rig.said('family').flatMap(text => text.replace('said ', '').split('+'))
+  expect(texts).toEqual(Array.from({ length: 230 }, (_, i) => `m${i}.`))
+  expect(rig.said('family').every(text => text.split('+').length <= 50)).toBe(true)
 })

@@ -7,7 +7,7 @@ import type { AgentStore, IncomingRow, OccurrenceRow } from '../store/agent-type
 import type { NewMessage } from '../store/types.ts'
 import { framings } from './framing/index.ts'
 import { type InputBox, inputId } from './input-box.ts'
-import { type Session, type SessionEnd, type SessionState, startSession } from './session.ts'
+import { inputsAtOnce, type Session, type SessionEnd, type SessionState, startSession } from './session.ts'
 import type { SandboxProcess } from './types.ts'
 
 /**
@@ -48,7 +48,7 @@ interface Job {
 
 interface Place {
   folder: string
-  session: Session | undefined
+  session: (Session & { isRegistered(): boolean }) | undefined
   jobs: Job[]
   /** a failed run is tried again after a pause that grows; after these the people are told */
   failures: number
@@ -60,6 +60,8 @@ interface Place {
 const attempts = 3
 const firstPauseMs = 1000
 const contextKept = 50
+/** of an error, in the chat; all of it is in the run's transcript */
+const errorTold = 1000
 
 export function createAgents(options: AgentsOptions): Agents {
   const { config, store, log, now } = options
@@ -112,20 +114,41 @@ export function createAgents(options: AgentsOptions): Agents {
     timers.add(timer)
   }
 
+  /** What goes wrong with one group is tried again in a moment, and is nobody else's trouble. */
+  const attempt = (folder: string, work: (place: Place) => void) => {
+    const place = placeOf(folder)
+    try {
+      work(place)
+    } catch (error) {
+      log.error({ err: error, group: folder }, 'a group could not be looked after; it is tried again')
+      line.add(folder)
+      rest(place, firstPauseMs)
+    }
+  }
+  const rest = (place: Place, ms: number) => {
+    place.resting = true
+    later(ms, () => {
+      place.resting = false
+    })
+  }
+
   const look = () => {
+    for (const session of sessions()) {
+      if (!session.isRegistered()) session.kill('its group is no longer registered')
+    }
     for (const folder of store.groupsWaiting()) {
-      const place = placeOf(folder)
-      if (!place.session) line.add(folder)
-      else feed(place.session)
+      const { session } = placeOf(folder)
+      if (session) attempt(folder, place => feed(place, session))
+      else line.add(folder)
     }
     const waiting = line
     line = new Set()
     for (const folder of waiting) {
-      const place = placeOf(folder)
-      if (place.session) makeRoom(place)
-      else if (place.resting) line.add(folder)
-      else if (sessions().length >= agents.atOnce) line.add(folder)
-      else begin(place)
+      attempt(folder, place => {
+        if (place.session) makeRoom(place, place.session)
+        else if (place.resting || sessions().length >= agents.atOnce) line.add(folder)
+        else begin(place)
+      })
     }
     // Whoever waits need not wait for somebody who does nothing.
     if (line.size > 0 && sessions().length >= agents.atOnce) {
@@ -135,14 +158,18 @@ export function createAgents(options: AgentsOptions): Agents {
     }
   }
 
-  const makeRoom = ({ session, jobs, folder }: Place) => {
+  const makeRoom = ({ jobs, folder }: Place, session: Session) => {
     if (jobs.length === 0) return
     line.add(folder)
-    if (session?.state() === 'idle') session.close()
+    if (session.state() === 'idle') session.close()
   }
 
-  const feed = (session: Session) => {
-    const rows = store.incoming({ group: session.group, status: 'waiting' })
+  const feed = (place: Place, session: Session) => {
+    // Between two turns it is the task's turn, however much people write.
+    if (place.jobs.length > 0 && session.state() === 'idle') return
+    const room = session.room()
+    if (room <= 0) return
+    const rows = store.incoming({ group: session.group, status: 'waiting', limit: room })
     if (rows.length > 0) session.feed(rows)
   }
 
@@ -153,20 +180,29 @@ export function createAgents(options: AgentsOptions): Agents {
       places.delete(place.folder)
       return
     }
-    const rows = store.incoming({ group: place.folder, status: 'waiting' })
+    const rows = store.incoming({ group: place.folder, status: 'waiting', limit: inputsAtOnce })
     const job = place.jobs[0]
     // Tasks and messages of one group take turns.
-    if (job && (rows.length === 0 || !place.lastWasTask)) {
-      place.jobs.shift()
-      if (place.jobs.length > 0) line.add(place.folder)
-      const runId = randomUUID()
-      const begun = job.begin(runId)
-      if (begun.ok) return run(place, group, runId, [], { ...job, task: begun.task })
+    if (job && (rows.length === 0 || !place.lastWasTask)) return beginTask(place, group, job)
+    if (rows.length > 0) run(place, group, randomUUID(), rows, undefined)
+  }
+
+  const beginTask = (place: Place, group: Group, job: Job) => {
+    const runId = randomUUID()
+    // If this throws nothing has begun, and the job stays where it is.
+    const begun = job.begin(runId)
+    place.jobs.shift()
+    line.add(place.folder)
+    if (!begun.ok) {
       job.done(skipped(begun.reason))
-      line.add(place.folder)
       return kick()
     }
-    if (rows.length > 0) run(place, group, randomUUID(), rows, undefined)
+    try {
+      run(place, group, runId, [], { ...job, task: begun.task })
+    } catch (error) {
+      job.done(failed('The host could not begin the run.'))
+      throw error
+    }
   }
 
   const run = (
@@ -180,7 +216,14 @@ export function createAgents(options: AgentsOptions): Agents {
     const settings = config.groups[group.folder]
     const driver = settings?.driver ?? agents.driver
     const command = settings?.command ?? agents.command
-    const context = job ? [] : store.incoming({ group: group.folder, status: 'context' }).slice(-contextKept)
+    const last = rows.at(-1)?.id ?? 0
+    // What was said after it goes along with the next one.
+    const context = job
+      ? []
+      : store
+          .incoming({ group: group.folder, status: 'context' })
+          .filter(({ id }) => id < last)
+          .slice(-contextKept)
     const start: RunStart = {
       version: 1,
       run_id: runId,
@@ -200,6 +243,7 @@ export function createAgents(options: AgentsOptions): Agents {
       },
       events: config.events,
     }
+    const isRegistered = () => isSame(options.group(group.folder), group)
     place.lastWasTask = job !== undefined
     const session = startSession({
       start,
@@ -225,31 +269,36 @@ export function createAgents(options: AgentsOptions): Agents {
         result: null,
         error: null,
       },
-      say: text => {
-        options.said()
-        return options.message(group, text)
-      },
+      say: text => (isRegistered() ? options.message(group, text) : undefined),
+      said: options.said,
       changed: state => {
-        options.typing(group.jid, state === 'working')
+        try {
+          options.typing(group.jid, state === 'working')
+        } catch (error) {
+          log.error({ err: error, group: group.folder }, 'a channel could not show that somebody is writing')
+        }
         if (state !== 'working') kick()
       },
+      hasRoom: kick,
       giveUp:
         job === undefined && place.failures + 1 >= attempts
-          ? error => `I could not answer that. ${error}`
+          ? error => `I could not answer that. ${error.slice(0, errorTold)}`
           : undefined,
       limits: agents,
+      log,
       now,
     })
-    place.session = session
+    place.session = { ...session, isRegistered }
     log.info({ group: group.folder, run: runId, kind: start.kind }, 'a session begins')
     session.ended
       .then(end => {
+        place.session = undefined
         settle(place, group, end, job === undefined)
         job?.done(endOf(end))
       })
       .catch(error => {
         log.error({ err: error, group: group.folder, run: runId }, 'a session could not be ended properly')
-        job?.done({ status: 'failed', result: null, error: 'The host failed while the run ended.' })
+        job?.done(failed('The host failed while the run ended.'))
       })
       .finally(() => {
         place.session = undefined
@@ -267,11 +316,7 @@ export function createAgents(options: AgentsOptions): Agents {
       return
     }
     place.failures++
-    const pause = firstPauseMs * 4 ** (place.failures - 1)
-    place.resting = true
-    later(pause, () => {
-      place.resting = false
-    })
+    rest(place, firstPauseMs * 4 ** (place.failures - 1))
   }
 
   return {
@@ -303,6 +348,11 @@ export function createAgents(options: AgentsOptions): Agents {
 }
 
 const skipped = (reason: string): RunEnd => ({ status: 'skipped', result: null, error: reason })
+const failed = (reason: string): RunEnd => ({ status: 'failed', result: null, error: reason })
+
+/** A folder that was given up and registered anew is another group's. */
+const isSame = (now: Group | undefined, then: Group): boolean =>
+  now !== undefined && now.jid === then.jid && now.added_at === then.added_at
 
 const endOf = ({ error, result, woken }: SessionEnd): RunEnd => ({
   status: error !== undefined ? 'failed' : woken ? 'done' : 'skipped',

@@ -1,7 +1,9 @@
-import { lstatSync, readdirSync, unlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { chmodSync, lstatSync, opendirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type DialectName, dialects, type OutgoingFile } from '@hatchway/protocol'
-import { type Owner, pinDirectory, post } from '@hatchway/spool'
+import { type Owner, type PinnedDirectory, pinDirectory, post } from '@hatchway/spool'
 import type { IncomingRow } from '../store/agent-types.ts'
 
 /**
@@ -10,18 +12,21 @@ import type { IncomingRow } from '../store/agent-types.ts'
  * the store, and waits there.
  */
 export interface InputBox {
+  /** the group's own, in which all of its boxes are */
+  directory: string
   post(row: IncomingRow): void
   place(file: OutgoingFile): void
   close(): void
-  clear(): void
-  /** follow-ups that are no longer there: somebody took them */
-  taken(): readonly string[]
+  /** only while nothing of the group runs */
+  clear(): Promise<void>
+  /** follow-ups that somebody took out; where a time is given (µs), before that */
+  taken(before?: number): readonly string[]
 }
 
 /** As the agent knows it, and as its file is called. */
 export const inputId = (id: number): string => String(id).padStart(12, '0')
 
-const boxes = ['input', 'inbox', 'control']
+const boxes = ['input', 'inbox', 'control', 'output', 'outbox']
 
 export function createInputBox(options: {
   directory: string
@@ -32,14 +37,28 @@ export function createInputBox(options: {
 }): InputBox {
   const { directory, dialect, staging, owner, now } = options
   const posted = new Map<string, string>()
+  const gone = new Map<string, number>()
 
   const place = (file: OutgoingFile) => {
     const [box = '', name = ''] = file.path.split('/')
     post(join(directory, box), file.content, { name, staging, mode: 0o600, owner })
   }
 
+  /** A directory changes when a name goes out of it: asked afterwards, its time is never earlier than that. */
+  const look = () => {
+    for (const [id, path] of posted) {
+      if (isThere(join(directory, path))) continue
+      posted.delete(id)
+      const box = lstatSync(join(directory, dirname(path)), { throwIfNoEntry: false })
+      gone.set(id, Math.round((box?.mtimeMs ?? 0) * 1000))
+    }
+  }
+
   return {
+    directory,
     post(row) {
+      // What we put in changes the directory's time, too.
+      look()
       const file = dialects[dialect].input(
         {
           text: row.text,
@@ -54,30 +73,98 @@ export function createInputBox(options: {
     },
     place,
     close: () => place(dialects[dialect].close(now().toISOString())),
-    clear() {
+    async clear() {
       posted.clear()
-      for (const box of boxes) empty(join(directory, box))
+      gone.clear()
+      for (const box of boxes) await empty(join(directory, box))
     },
-    taken() {
-      const gone = [...posted].filter(([, path]) => !isThere(join(directory, path))).map(([id]) => id)
-      for (const id of gone) posted.delete(id)
-      return gone
+    taken(before = Number.POSITIVE_INFINITY) {
+      look()
+      return [...gone].filter(([, at]) => at < before).map(([id]) => id)
     },
   }
 }
 
-const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
-
-/** By its handle, and never through a link: the directory is the container's to change. */
-function empty(path: string): void {
-  const directory = pinDirectory(path)
-  if (typeof directory === 'string') return
+/** In a directory that its owner has locked, what we put there is still there. */
+function isThere(path: string): boolean {
   try {
-    for (const name of readdirSync(directory.path)) {
-      const entry = join(directory.path, name)
-      if (!lstatSync(entry, { throwIfNoEntry: false })?.isDirectory()) unlinkSync(entry)
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return true
+    throw error
+  }
+}
+
+/** so many entries before others have their turn: an agent may leave a million */
+const atATime = 200
+/** so often it is looked again whether it is empty; more than that, and somebody is filling it */
+const passes = 1_000_000
+
+/**
+ * By its handle, and never through a link: the directory is the container's to change, and whatever it has left there
+ * must not keep the next run from starting. A directory within is dissolved: its files go, and its own directories come
+ * up to be met in the next pass, so that no depth of them is too much for us.
+ */
+async function empty(path: string): Promise<void> {
+  const top = open(path)
+  if (!top) return
+  const mark = `.gone-${randomUUID()}-`
+  let count = 0
+  const removeAll = async (directory: PinnedDirectory): Promise<boolean> => {
+    // Any bytes can be a name, and every byte is a character of this encoding.
+    const entries = opendirSync(directory.path, { encoding: 'latin1' })
+    let found = false
+    try {
+      for (let entry = entries.readSync(); entry; entry = entries.readSync()) {
+        found = true
+        const name = Buffer.from(entry.name, 'latin1')
+        const at = Buffer.concat([Buffer.from(`${directory.path}/`), name])
+        if (!lstatSync(at, { throwIfNoEntry: false })?.isDirectory()) remove(at)
+        else if (directory !== top || !entry.name.startsWith(mark)) {
+          // To be moved, it has to be writable itself.
+          if (directory !== top) chmodSync(at, 0o700)
+          renameSync(at, `${top.path}/${mark}${++count}`)
+        } else await dissolve(`${top.path}/${entry.name}`)
+        if (++count % atATime === 0) await nextTurn()
+      }
+    } finally {
+      entries.closeSync()
+    }
+    return found
+  }
+  const dissolve = async (at: string) => {
+    const directory = open(at)
+    if (!directory) return
+    try {
+      await removeAll(directory)
+    } finally {
+      directory.close()
+    }
+    rmdirSync(at)
+  }
+  try {
+    for (let pass = 0; await removeAll(top); pass++) {
+      if (pass > passes) throw new Error(`${basename(path)}/ cannot be emptied: somebody keeps filling it.`)
     }
   } finally {
-    directory.close()
+    top.close()
+  }
+}
+
+/** undefined: there is none. One that its owner has locked is unlocked: nobody may shut out what is for the next run. */
+function open(path: string): PinnedDirectory | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory() && (found.mode & 0o700) !== 0o700) chmodSync(path, 0o700)
+  const directory = pinDirectory(path)
+  if (directory === 'missing') return undefined
+  if (typeof directory !== 'string') return directory
+  throw new Error(`${basename(path)}/ cannot be emptied: it is ${directory.replaceAll('_', ' ')}.`)
+}
+
+function remove(path: Buffer): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
   }
 }

@@ -68,12 +68,14 @@ export function createLaunch(options: {
       throw new Error('The agent’s side is not built. Run: npm run build')
     }
     const isIsolated = sandbox.isolated
+    // An image brings its own program: a stranger's, or ours built into it.
+    const brought = image !== undefined && (sandbox.name === 'docker' || sandbox.name === 'podman')
     const model = await modelFor(start, group)
     const mounts = mountsFor({
       layout,
       group,
       owner,
-      ...(framing.ownRunner ? { bundle: bundlePath, node: process.execPath } : {}),
+      ...(brought ? {} : { bundle: bundlePath, node: process.execPath }),
       ...(model ? { modelDirectory: model.directory } : {}),
       ipcAt: framing.mountPoint,
       requests: settings?.mounts ?? [],
@@ -98,6 +100,7 @@ export function createLaunch(options: {
           global: join(layout.groups, 'global'),
           socket: join(model?.directory ?? '', 'model.sock'),
         }
+    const folder = join(layout.groups, group.folder)
     const program = isIsolated ? [inside.node, inside.bundle] : [process.execPath, bundlePath]
     let sandboxed: SandboxProcess
     try {
@@ -105,10 +108,11 @@ export function createLaunch(options: {
         installation: options.installation,
         runId: start.run_id,
         group,
-        command: framing.ownRunner ? [...program, 'run'] : undefined,
+        command: brought ? undefined : [...program, 'run'],
         workingDirectory: places.group,
         environment: {
-          PATH: '/usr/local/bin:/usr/bin:/bin',
+          // A stranger's image has its programs where it has them.
+          ...(framing.ownRunner ? { PATH: '/usr/local/bin:/usr/bin:/bin' } : {}),
           LANG: 'C.UTF-8',
           HOME: places.home,
           HATCHWAY_IPC: places.ipc,
@@ -127,8 +131,15 @@ export function createLaunch(options: {
               }
             : {}),
         },
-        mounts: [...mounts.mounts, ...modulesFor(start)],
-        image,
+        mounts: [
+          ...mounts.mounts,
+          ...modulesFor(start),
+          ...framing.groupAt(start).flatMap(to => [
+            { from: folder, to, writable: true },
+            { from: join(folder, '.home'), to: `${to}/.home`, writable: true },
+          ]),
+        ],
+        image: brought ? image : undefined,
         user: owner ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
         limits: config.agents,
       })

@@ -13,6 +13,7 @@ import type { Store } from '../store/types.ts'
 import { type Agents, createAgents } from './agents.ts'
 import { createInputBox } from './input-box.ts'
 import { createLaunch } from './launch.ts'
+import { createGlobalFolder } from './mounts.ts'
 import { type Choice, chooseSandbox, createSandboxes } from './sandboxes/choose.ts'
 import type { Sandbox } from './types.ts'
 
@@ -40,6 +41,7 @@ export interface OpenAgentsOptions {
 export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents> {
   const { config, layout, store, positions, owner, log } = options
   const installation = installationOf(store)
+  createGlobalFolder(layout)
   const sandboxes = createSandboxes(config)
   const choice = await chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes)
   log.info({ sandbox: choice.sandbox?.name, reason: choice.reason }, 'agents run in this sandbox')
@@ -63,6 +65,8 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   const sandboxOf = async (group: Group): Promise<Sandbox> => {
     const settings = config.groups[group.folder]
     if (settings?.sandbox === undefined && settings?.driver === undefined) return required(choice)
+    // Each engine is asked, and tried, when one has to be chosen: seconds that a start need not take.
+    if (settings.sandbox !== undefined && settings.sandbox === choice.sandbox?.name) return choice.sandbox
     return required(
       await chooseSandbox(
         settings.sandbox ?? config.agents.sandbox,

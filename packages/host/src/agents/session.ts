@@ -1,8 +1,13 @@
-import { StringDecoder } from 'node:string_decoder'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Group, RunEvent, RunStart } from '@hatchway/protocol'
+import type { Logger } from 'pino'
 import type { AgentStore, IncomingRow, RunRow } from '../store/agent-types.ts'
+import { createOutletReader } from './framing/outlet.ts'
 import type { Framing } from './framing/types.ts'
 import { type InputBox, inputId } from './input-box.ts'
+import { type Listener, listenTo, retryMs } from './listen.ts'
+import { createTranscript } from './transcript.ts'
 import type { SandboxExit, SandboxProcess } from './types.ts'
 
 /**
@@ -14,7 +19,8 @@ import type { SandboxExit, SandboxProcess } from './types.ts'
  *   ended     the sandbox is gone
  *
  * What it was given counts as used only in the commit that stores the answer. Whatever it leaves unanswered, however it
- * ends, goes to the next run.
+ * ends, goes to the next run. Nothing that an agent does, and no failure of the store or the disk, may throw out of an
+ * event or a timer: that would end the host.
  */
 export type SessionState = 'working' | 'idle' | 'closing' | 'ended'
 
@@ -23,7 +29,7 @@ export interface SessionEnd {
   error: string | undefined
   /** what it said last */
   result: string | null
-  /** whether it answered anything at all */
+  /** whether it answered anything that it was given */
   answered: boolean
   woken: boolean
 }
@@ -33,12 +39,15 @@ export interface Session {
   group: string
   kind: RunStart['kind']
   state(): SessionState
-  /** hands a follow-up to the running agent; false: not this one any more */
-  feed(rows: readonly IncomingRow[]): boolean
+  /** how many follow-ups it takes at the moment */
+  room(): number
+  /** hands follow-ups to the running agent. Throws, with nothing done, if the store fails. */
+  feed(rows: readonly IncomingRow[]): void
   /** after what it is doing now */
   close(): void
   /** now; what it has not answered waits for the next host */
   kill(reason: string): void
+  /** never rejects */
   ended: Promise<SessionEnd>
 }
 
@@ -54,198 +63,350 @@ export interface SessionOptions {
   input: InputBox
   store: AgentStore
   run: RunRow
-  /** stores what the agent says, in the commit that ends the turn */
+  /** what the agent says, as it is stored in the commit that ends the turn; undefined: there is nobody to say it to */
   say(text: string): Parameters<AgentStore['finishTurn']>[0]['message']
+  /** it is stored */
+  said(): void
   changed(state: SessionState): void
+  /** there may be room for follow-ups that there was not before */
+  hasRoom(): void
   /** what people are told if this run fails, too; undefined: it is tried again */
   giveUp: ((error: string) => string) | undefined
   limits: { idleMs: number; runMs: number; closeMs: number }
+  log: Pick<Logger, 'warn' | 'error'>
   now(): number
 }
 
-const stepLimit = 5000
-const textLimit = 50_000
-const stderrKept = 4000
+/** given and not answered, at most: what is more waits in the store and not in our memory */
+export const inputsAtOnce = 50
+
+const errorLimit = 2000
 const resultKept = 2000
+const messageLimit = 1_000_000
+const sessionIdLimit = 256
+/** what it may print in one turn: more than any agent has to say, and little enough to read */
+const outputLimit = 64_000_000
+/** after so much of it the transcript is written, so that it is not in our memory */
+const writtenAfter = 1_000_000
+/** turns that nobody asked for, one after the other */
+const unaskedLimit = 20
+/** how long an exit may take once nothing runs any more */
+const lostMs = 10_000
 
 export function startSession(options: SessionOptions): Session {
   const { start, group, framing, input, store, limits, now, run } = options
   const runId = start.run_id
+  const isTask = start.kind === 'task'
+  const about = { group: group.folder, run: runId }
   /** given and not answered yet, by the name the agent knows it under */
   const open = new Map<string, IncomingRow>(options.rows.map(row => [inputId(row.id), row]))
   const used = new Set<string>(framing.ownRunner ? [] : open.keys())
+  const lost = Promise.withResolvers<SandboxExit>()
+  /** given while it was at something else */
+  const asides = new Set<string>()
+  /** those of them that it took before it last spoke: that may have been about them, or not */
+  const doubtful = new Set<string>()
   let state: SessionState = 'working'
-  let process: SandboxProcess | undefined
+  let announced: SessionState | undefined
+  let sandbox: SandboxProcess | undefined
   let timer: NodeJS.Timeout | undefined
-  let stepCount = 0
-  let stderr = ''
+  /** its inbox is its own: what earlier runs left in it is gone */
+  let ready = false
+  /** why follow-ups can no longer be given to it, if so */
+  let unreachable: string | undefined
+  /** the sandbox has ended; what it said last may still have to be read */
+  let gone = false
+  let listener: Listener | undefined
+  let isLost = false
+  let printed = 0
+  let unasked = 0
   let killedBecause: string | undefined
   let toldError: string | undefined
   let result: string | null = null
+  let spoke = false
   let answered = false
   let woken = true
   let stopping = false
   let sessionId = start.session_id
 
-  const step = (kind: string, text: string, name: string | null = null) => {
-    if (stepCount++ > stepLimit) return
-    const note = stepCount > stepLimit ? 'This run says too much; the rest of it is not written down.' : text
-    store.addSteps([{ runId, at: now(), kind, name, text: note.slice(0, textLimit) }])
-  }
+  const transcript = createTranscript({
+    runId,
+    store,
+    now,
+    failed: error => options.log.error({ err: error, ...about }, 'a transcript could not be written'),
+  })
 
+  const alarm = (ms: number, ring: () => void) => {
+    timer = setTimeout(ring, ms)
+  }
   const enter = (next: SessionState) => {
     clearTimeout(timer)
     state = next
-    if (next === 'working') {
-      timer = setTimeout(
-        () => kill(`it worked on one turn for more than ${limits.runMs / 1000} s`),
-        limits.runMs,
-      )
+    if (!gone && next === 'working') {
+      alarm(limits.runMs, () => kill(`it worked on one turn for more than ${limits.runMs / 1000} s`))
     }
-    if (next === 'idle') timer = setTimeout(close, limits.idleMs)
-    if (next === 'closing') {
-      timer = setTimeout(
-        () => kill(`it did not finish within ${limits.closeMs / 1000} s of being asked to`),
-        limits.closeMs,
-      )
+    if (!gone && next === 'idle') alarm(limits.idleMs, close)
+    if (!gone && next === 'closing') {
+      const seconds = limits.closeMs / 1000
+      alarm(limits.closeMs, () => kill(`it did not finish within ${seconds} s of being asked to`))
     }
+    if (announced === next) return
+    announced = next
     options.changed(next)
   }
 
   const close = () => {
-    if (state !== 'idle' && state !== 'working') return
-    input.close()
+    if (gone || (state !== 'idle' && state !== 'working')) return
     enter('closing')
+    try {
+      input.close()
+    } catch (error) {
+      // The disk is full, or the agent has put a directory in that place. It has nothing to do that could be lost.
+      options.log.warn({ err: error, ...about }, 'a session could not be asked to finish and is ended')
+      kill(`it could not be asked to finish (${codeOf(error)})`)
+    }
   }
 
   const kill = (reason: string) => {
-    if (state === 'ended') return
+    if (gone) return
     killedBecause ??= reason
-    void process?.kill()
+    if (sandbox) void end(sandbox)
+  }
+  const end = async (started: SandboxProcess) => {
+    try {
+      await started.kill()
+    } catch (error) {
+      options.log.error({ err: error, ...about }, 'a sandbox could not be ended')
+    }
+    const late = setTimeout(() => {
+      isLost = true
+      lost.resolve({ code: null, signal: null })
+    }, lostMs)
+    late.unref()
   }
   const stop = (reason: string) => {
     stopping = true
     kill(reason)
   }
 
-  const finishTurn = (text: string | null) => {
-    // A stranger's container says nothing of what it used: what it took out of its inbox, it used.
-    if (!framing.ownRunner) for (const id of input.taken()) used.add(id)
-    const ids = [...used].filter(id => open.has(id))
-    const said = text === null || text.trim() === '' ? undefined : text
-    store.finishTurn({
+  /**
+   * A stranger's container says nothing of what it used: what it took out of its inbox before it spoke, it used. But
+   * what was given while it was at something else may be kept for its next turn, so that is used only when it speaks
+   * once more; nothing to say (null) means that nothing is left.
+   */
+  const guess = (text: string | null, saidAt: number | undefined) => {
+    if (framing.namesUsed) return { sure: [], unsure: [] }
+    const settled = [...doubtful].slice(0, text === null ? doubtful.size : 1)
+    const taken = input.taken(saidAt).filter(id => open.has(id) && !settled.includes(id))
+    return {
+      sure: [...settled, ...taken.filter(id => !asides.has(id))],
+      unsure: taken.filter(id => asides.has(id)),
+    }
+  }
+
+  /** how many of the inputs it answered */
+  const finishTurn = (text: string | null, saidAt?: number): number => {
+    const { sure, unsure } = guess(text, saidAt)
+    const ids = [...used, ...sure].filter(id => open.has(id))
+    const said = text === null || text.trim() === '' ? undefined : text.slice(0, messageLimit).toWellFormed()
+    const message = said === undefined ? undefined : options.say(said)
+    const isOurs = store.finishTurn({
       runId,
       group: group.folder,
       usedIds: ids.flatMap(id => open.get(id)?.id ?? []),
       sessionId,
       keepSession: options.keepSession,
-      message: said === undefined ? undefined : options.say(said),
+      message,
     })
-    for (const id of ids) open.delete(id)
+    for (const id of unsure) doubtful.add(id)
+    for (const id of ids) {
+      open.delete(id)
+      doubtful.delete(id)
+    }
     used.clear()
-    answered = true
+    if (!isOurs) return 0
+    spoke = true
+    if (ids.length > 0) answered = true
     if (said !== undefined) {
       result = said.slice(0, resultKept)
-      step('result', said)
+      transcript.keep('result', said)
+      transcript.flush()
     }
+    if (message) options.said()
+    return ids.length
   }
 
-  const onEvent = (event: RunEvent) => {
+  const onResult = (text: string | null, saidAt: number | undefined) => {
+    const isFirst = !spoke
+    const answers = finishTurn(text, saidAt)
+    if (answers > 0 || (isTask && isFirst)) {
+      unasked = 0
+      printed = 0
+      options.hasRoom()
+    } else if (++unasked > unaskedLimit) kill('it went on talking without being asked')
+    if (state !== 'working') return
+    if (open.size > doubtful.size) {
+      // The next turn has its own time; saying something without an answer gains none.
+      if (answers > 0) enter('working')
+      return
+    }
+    enter('idle')
+    if (isTask || unreachable !== undefined) close()
+  }
+
+  const onEvent = (event: RunEvent, at: number | undefined): void => {
     switch (event.type) {
-      case 'ready':
-      case 'heartbeat':
-        return
       case 'used':
         for (const id of event.inputs) if (open.has(id)) used.add(id)
-        if (state === 'idle') enter('working')
-        return
+        break
       case 'script':
         woken = event.wake
-        if (event.error !== undefined) toldError = event.error
-        return step('script', event.error ?? (event.wake ? 'The agent is woken.' : 'The agent is not woken.'))
+        if (event.error !== undefined) toldError = event.error.slice(0, errorLimit)
+        transcript.add(
+          'script',
+          event.error ?? (event.wake ? 'The agent is woken.' : 'The agent is not woken.'),
+        )
+        break
       case 'step':
-        return step(event.kind, event.text, event.name ?? null)
+        transcript.add(event.kind, event.text, event.name)
+        break
       case 'result':
-        sessionId = event.session_id ?? sessionId
-        finishTurn(event.text)
-        if (state !== 'working') return
-        if (open.size > 0) return enter('working')
-        enter('idle')
-        if (start.kind === 'task') close()
-        return
+        noteSession(event.session_id)
+        if (unasked <= unaskedLimit) onResult(event.text, at)
+        break
       case 'error':
-        sessionId = event.session_id ?? sessionId
-        toldError = event.message.slice(0, textLimit)
-        step('error', toldError)
+        noteSession(event.session_id)
+        toldError = event.message.slice(0, errorLimit).toWellFormed()
+        transcript.add('error', toldError)
         // What it could not answer is for a fresh run.
-        return close()
+        close()
     }
   }
+  const noteSession = (id: string | null) => {
+    if (id !== null && id !== '' && id.length <= sessionIdLimit) sessionId = id.toWellFormed()
+  }
 
-  const reader = framing.createReader()
-  const follow = (sandbox: SandboxProcess) => {
-    const decoder = new StringDecoder('utf8')
-    sandbox.stdout.on('data', (chunk: Buffer) => {
-      for (const event of reader.read(decoder.write(chunk))) onEvent(event)
-    })
-    sandbox.stderr.on('data', (chunk: Buffer) => {
-      stderr = (stderr + chunk.toString()).slice(-stderrKept)
+  let unwritten = 0
+  const onBytes = (count: number) => {
+    printed += count
+    if (printed > outputLimit) kill(`it printed more than ${outputLimit / 1_000_000} MB in one turn`)
+    unwritten += count
+    if (unwritten < writtenAfter) return
+    unwritten = 0
+    transcript.flush()
+  }
+  const follow = (started: SandboxProcess) => {
+    listener = listenTo({
+      sandbox: started,
+      reader: framing.createReader(),
+      outlet:
+        framing.outlet && createOutletReader(join(input.directory, framing.outlet.directory), framing.outlet),
+      onEvent,
+      onBytes,
+      delayed: error => options.log.error({ err: error, ...about }, 'an answer could not be stored yet'),
+      failed(error) {
+        options.log.error({ err: error, ...about }, 'what an agent said could not be dealt with')
+        kill('the host failed to deal with what it said')
+      },
     })
     // It may be gone before it has read everything; its exit says so.
-    sandbox.stdin.on('error', () => {})
-    sandbox.stdin.end(framing.stdin(start))
+    started.stdin.on('error', () => {})
+    started.stdin.end(framing.stdin(start))
   }
 
   const explain = ({ code, signal, problem }: SandboxExit): string | undefined => {
-    if (killedBecause !== undefined) return `The agent was ended: ${killedBecause}.`
-    if (problem !== undefined) return problem
-    if (code === 0 && !toldError)
-      return open.size > 0 && !answered ? 'The agent ended without an answer.' : undefined
-    return toldError ?? `The agent ended by itself (${signal ?? `code ${code}`}).`
+    const reason = toldError === undefined || stopping ? killedBecause : undefined
+    if (reason !== undefined) {
+      return `The agent was ended: ${reason}.${isLost ? ' Something of it may still be running.' : ''}`
+    }
+    if (problem !== undefined && killedBecause === undefined) return problem
+    if (toldError !== undefined) return toldError
+    if (code !== 0) return `The agent ended by itself (${signal ?? `code ${code}`}).`
+    const isSilent = isTask ? !spoke : open.size > 0 && !answered
+    return isSilent ? 'The agent ended without an answer.' : undefined
+  }
+
+  const launch = async (): Promise<SandboxExit> => {
+    try {
+      await input.clear()
+      ready = true
+      options.hasRoom()
+      for (const file of framing.files(start)) input.place(file)
+      if (killedBecause !== undefined) return { code: null, signal: null }
+      sandbox = await options.launch()
+      follow(sandbox)
+      if (killedBecause !== undefined) void end(sandbox)
+      return await Promise.race([sandbox.exited, lost.promise])
+    } catch (error) {
+      // What has been started and could not be spoken to must not stay.
+      await sandbox?.kill().catch(failure => options.log.error({ err: failure, ...about }, 'it stays'))
+      return { code: null, signal: null, problem: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
+  /** Repeated until the store takes it, or the host stops: the next one does the same when it starts. */
+  const note = async (write: () => void) => {
+    for (;;) {
+      try {
+        return write()
+      } catch (error) {
+        options.log.error({ err: error, ...about }, 'the end of a run could not be stored')
+        if (stopping) return
+        await sleep(retryMs)
+      }
+    }
   }
 
   const work = async (): Promise<SessionEnd> => {
-    input.clear()
-    for (const { text } of start.inputs) step('input', text)
-    let exit: SandboxExit
-    try {
-      for (const file of framing.files(start)) input.place(file)
-      process = await options.launch()
-      follow(process)
-      if (killedBecause !== undefined) await process.kill()
-      exit = await process.exited
-    } catch (error) {
-      exit = { code: null, signal: null, problem: error instanceof Error ? error.message : String(error) }
-    }
+    for (const { text } of start.inputs) transcript.keep('input', text)
+    const exit = await launch()
+    gone = true
+    clearTimeout(timer)
+    await listener?.finish(() => stopping)
     enter('ended')
     const error = explain(exit)
-    if (stderr.trim() !== '') step('log', stderr.trim())
-    if (error !== undefined) step('error', error)
-    if (error !== undefined && !answered && open.size > 0 && !stopping) {
-      const words = options.giveUp?.(error)
+    const complaints = listener?.complaints() ?? ''
+    if (complaints !== '') transcript.keep('log', complaints)
+    if (error !== undefined) transcript.keep('error', error)
+    await note(() => {
+      const words =
+        error !== undefined && !answered && open.size > 0 && !stopping ? options.giveUp?.(error) : undefined
       if (words !== undefined) {
         for (const id of open.keys()) used.add(id)
         finishTurn(words)
       }
-    }
-    store.giveBack(runId)
-    input.clear()
-    store.updateRun(runId, {
-      sessionId,
-      status: error === undefined ? 'done' : 'failed',
-      endedAt: now(),
-      result,
-      error: error ?? null,
+      // One that ended as it should has gone through everything it took.
+      if (error === undefined && !framing.namesUsed) {
+        for (const id of input.taken()) used.add(id)
+        if ([...used].some(id => open.has(id))) finishTurn(null)
+      }
+      store.giveBack(runId)
+      store.updateRun(runId, {
+        sessionId,
+        status: error === undefined ? 'done' : 'failed',
+        endedAt: now(),
+        result,
+        error: error ?? null,
+      })
     })
+    transcript.flush()
+    try {
+      await input.clear()
+    } catch (failure) {
+      options.log.warn({ err: failure, ...about }, 'the inbox of a run that has ended could not be emptied')
+    }
     return { error, result, answered, woken }
   }
 
   store.insertRun(run)
-  if (options.rows.length > 0) {
+  try {
     store.give(
       options.rows.map(({ id }) => id),
       runId,
     )
+  } catch (error) {
+    store.updateRun(runId, { status: 'failed', endedAt: now(), error: 'The host could not begin the run.' })
+    throw error
   }
   enter('working')
   const ended = work()
@@ -255,23 +416,40 @@ export function startSession(options: SessionOptions): Session {
     group: group.folder,
     kind: start.kind,
     state: () => state,
+    room() {
+      const isOpen = ready && !gone && !isTask && killedBecause === undefined && unreachable === undefined
+      return isOpen && (state === 'working' || state === 'idle') ? inputsAtOnce - open.size : 0
+    },
     feed(rows) {
-      if (state !== 'working' && state !== 'idle') return false
-      if (start.kind === 'task') return false
       store.give(
         rows.map(({ id }) => id),
         runId,
       )
       for (const row of rows) {
+        try {
+          input.post(row)
+        } catch (error) {
+          // A full disk, or a directory of the agent's in its place. It is the next run's, with what came after it.
+          unreachable = codeOf(error)
+          options.log.warn({ err: error, ...about }, 'a follow-up could not be handed over')
+          transcript.add(
+            'notice',
+            `A follow-up could not be handed over (${unreachable}); the next run gets it.`,
+          )
+          break
+        }
+        if (state === 'working' || open.size > 0) asides.add(inputId(row.id))
         open.set(inputId(row.id), row)
-        step('input', row.text)
-        input.post(row)
+        transcript.keep('input', row.text)
       }
-      if (state === 'idle') enter('working')
-      return true
+      if (open.size === 0) close()
+      else if (state === 'idle') enter('working')
     },
     close,
     kill: stop,
     ended,
   }
 }
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

@@ -10,6 +10,7 @@ import { readRefused } from './refused-content.ts'
 import { answerFailures, bodyOf, check, done, flag, present, whole } from './requests.ts'
 import { addRunRoutes } from './runs.ts'
 import { addTaskRoutes } from './tasks.ts'
+import { addUsageRoutes } from './usage.ts'
 
 /**
  * What people and the console can see and do. The same application answers on the daemon's socket and, while no
@@ -131,6 +132,7 @@ export function createApi(host: Host, options: ApiOptions = {}): Hono {
 
   addTaskRoutes(app, host)
   addRunRoutes(app, host.store)
+  addUsageRoutes(app, host.store)
   if (options.chat) {
     const { store, config } = host
     app.route('/api', createChatRoutes({ ...options.chat, store, config, signal }))

@@ -143,17 +143,99 @@ test('an mdclaw container has its directory at /ipc, no secrets, and speaks plai
   ).toEqual([{ type: 'result', text: 'plain\ntext', session_id: null }])
 })
 
-test('a NovaBot container has markers and names of its own', () => {
-  expect(framings.novabot.environment(start)).toMatchObject({ CHAT_JID: 'family@chat', IS_MAIN: 'false' })
-  expect(
-    framings.novabot
-      .createReader()
-      .read('---NOVABOT_OUTPUT_START---\n{"status":"success","result":"x"}\n---NOVABOT_OUTPUT_END---\n'),
-  ).toEqual([{ type: 'result', text: 'x', session_id: null }])
+describe('a NovaBot container', () => {
+  test('has names of its own, and markers of two kinds', () => {
+    expect(framings.novabot.environment(start)).toMatchObject({ CHAT_JID: 'family@chat', IS_MAIN: 'false' })
+    for (const name of ['NOVABOT', 'NANOCLAW']) {
+      const block = `---${name}_OUTPUT_START---\n{"status":"success","result":"x"}\n---${name}_OUTPUT_END---\n`
+      expect(framings.novabot.createReader().read(block)).toEqual([
+        { type: 'result', text: 'x', session_id: null },
+      ])
+    }
+  })
+
+  test('is asked to stay for a chat, which is in its inbox, and to end after a task', () => {
+    const stays = JSON.parse(framings.novabot.stdin(start))
+    expect(stays).not.toHaveProperty('prompt')
+    expect(stays).toMatchObject({ groupFolder: 'family', chatJid: 'family@chat', agentName: 'Hatch' })
+    const [file] = framings.novabot.files(start)
+    expect(file?.path).toBe('inbox/1.json')
+    expect(JSON.parse(file?.content ?? '')).toMatchObject({ id: '1', prompt: 'hello' })
+    expect(JSON.parse(framings.novabot.stdin(task))).toMatchObject({ prompt: 'hello', isScheduledTask: true })
+    expect(framings.novabot.files(task)).toEqual([])
+  })
+
+  test('names in each file of its outbox what it answers', () => {
+    const meaning = (body: Record<string, unknown>) => framings.novabot.outlet?.meaning(body)
+    expect(meaning({ id: 'ready', status: 'success' })).toEqual([{ type: 'ready' }])
+    expect(meaning({ id: '7', status: 'success', result: 'yes', newSessionId: 's-2' })).toEqual([
+      { type: 'used', inputs: ['7'] },
+      { type: 'result', text: 'yes', session_id: 's-2' },
+    ])
+    expect(meaning({ id: '7', status: 'interrupted' })).toEqual([
+      { type: 'used', inputs: ['7'] },
+      { type: 'result', text: null, session_id: null },
+    ])
+    expect(meaning({ id: '7', status: 'error', error: 'no' })).toEqual([
+      { type: 'error', message: 'no', session_id: null },
+    ])
+    expect(meaning({ id: '7' })).toMatchObject([{ kind: 'notice' }])
+  })
 })
 
-test('a Pynchy container finds its document in its inbox', () => {
-  const [file] = framings.pynchy.files(start)
-  expect(file?.path).toBe('input/initial.json')
-  expect(JSON.parse(file?.content ?? '')).toMatchObject({ prompt: 'hello', groupFolder: 'family' })
+describe('a Pynchy container', () => {
+  test('finds its document in its inbox, in the words of its own', () => {
+    const [file] = framings.pynchy.files({ ...task, group: { ...task.group, main: true } })
+    expect(file?.path).toBe('input/initial.json')
+    expect(JSON.parse(file?.content ?? '')).toMatchObject({
+      messages: [{ content: 'hello', sender_name: 'Ada' }],
+      group_folder: 'family',
+      chat_jid: 'family@chat',
+      is_admin: true,
+      session_id: 's-1',
+      is_scheduled_task: true,
+    })
+  })
+
+  test.each([
+    [
+      { type: 'result', status: 'success', result: 'yes', new_session_id: 's-2' },
+      { type: 'result', text: 'yes', session_id: 's-2' },
+    ],
+    [
+      { type: 'result', status: 'success', result: null },
+      { type: 'result', text: null, session_id: null },
+    ],
+    [
+      { type: 'result', status: 'error', error: 'no' },
+      { type: 'error', message: 'no', session_id: null },
+    ],
+    [
+      { type: 'thinking', status: 'success', thinking: 'hm' },
+      { type: 'step', kind: 'thinking', text: 'hm' },
+    ],
+    [
+      { type: 'text', status: 'success', text: 'so' },
+      { type: 'step', kind: 'text', text: 'so' },
+    ],
+    [
+      { type: 'tool_use', status: 'success', tool_name: 'Read', tool_input: { path: 'x' } },
+      { type: 'step', kind: 'tool_call', name: 'Read', text: '{"path":"x"}' },
+    ],
+    [
+      { type: 'tool_result', status: 'success', tool_result_content: 'content' },
+      { type: 'step', kind: 'tool_result', text: 'content' },
+    ],
+    [{ type: 'approve' }, { type: 'step', kind: 'notice' }],
+  ])('says %o', (body, event) => {
+    expect(framings.pynchy.outlet?.meaning(body)).toMatchObject([event])
+  })
+})
+
+test('a container that looks elsewhere for its folder finds it there', () => {
+  expect(framings.mdclaw.groupAt(start)).toEqual(['/data'])
+  expect(framings.pynchy.groupAt(start)).toEqual([])
+  expect(framings.pynchy.groupAt({ ...start, group: { ...start.group, main: true } })).toEqual([
+    '/workspace/project',
+  ])
 })

@@ -27,6 +27,8 @@ export const hatchway: Framing = {
   dialect: 'hatchway',
   mountPoint: '/workspace/ipc',
   ownRunner: true,
+  namesUsed: true,
+  groupAt: () => [],
   stdin: start => JSON.stringify(start),
   environment: ({ group, kind, timezone }) => ({
     HATCHWAY_GROUP: group.folder,

@@ -1,0 +1,276 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, unlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type DialectName, dialects, type Group, type RunStart } from '@hatchway/protocol'
+import { post } from '@hatchway/spool'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../store/sqlite.ts'
+import { framings } from './framing/index.ts'
+import { createInputBox, inputId } from './input-box.ts'
+import { startSession } from './session.ts'
+import type { SandboxExit } from './types.ts'
+
+/** What a stranger's container used, and what is left for the next one. The test does what the container would. */
+const until = async (condition: () => boolean) => {
+  while (!condition()) await sleep(5)
+}
+
+const openRig = async (dialect: DialectName) => {
+  const data = mkdtempSync(join(tmpdir(), 'hatchway-foreign-'))
+  const store = openStore({ path: join(data, 'hatchway.db'), durability: 'process' })
+  mkdirSync(join(data, 'staging'))
+  for (const name of dialects[dialect].directories) mkdirSync(join(data, 'ipc', name), { recursive: true })
+  const at = new Date().toISOString()
+  const group: Group = {
+    folder: 'family',
+    jid: 'family@chat',
+    name: 'Family',
+    main: false,
+    dialect,
+    trigger: null,
+    requires_trigger: false,
+    channel: null,
+    added_at: at,
+    last_activity: null,
+  }
+  await store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertGroup(group))
+  const hear = (text: string) =>
+    store.agents.receive({
+      group: 'family',
+      jid: 'family@chat',
+      channel: 'test',
+      externalId: null,
+      sender: 'ada',
+      senderName: 'Ada',
+      text,
+      status: 'waiting',
+      createdAt: Date.now(),
+    })
+  const waiting = () => store.agents.incoming({ group: 'family', status: 'waiting' })
+  hear('first')
+  const rows = waiting()
+  const start: RunStart = {
+    version: 1,
+    run_id: 'r-1',
+    kind: 'chat',
+    group: { folder: 'family', name: 'Family', jid: 'family@chat', main: false },
+    assistant: 'Hatch',
+    timezone: 'UTC',
+    session_id: null,
+    model: null,
+    task: null,
+    inputs: rows.map(row => ({
+      id: inputId(row.id),
+      text: row.text,
+      sender: 'ada',
+      sender_name: 'Ada',
+      timestamp: at,
+    })),
+    context: [],
+    driver: { name: 'concierge' },
+    events: 'auto',
+  }
+  const stdout = new PassThrough()
+  const exit = Promise.withResolvers<SandboxExit>()
+  let messages = 0
+  let launched = false
+  const end = (code: number) => {
+    stdout.end()
+    exit.resolve({ code, signal: null })
+  }
+  const session = startSession({
+    start,
+    group,
+    rows,
+    keepSession: true,
+    framing: framings[dialect],
+    launch: async () => {
+      launched = true
+      return {
+        name: 'test',
+        stdin: new PassThrough().resume(),
+        stdout,
+        stderr: new PassThrough(),
+        exited: exit.promise,
+        kill: async () => end(1),
+      }
+    },
+    input: createInputBox({
+      directory: join(data, 'ipc'),
+      dialect,
+      staging: join(data, 'staging'),
+      owner: undefined,
+      now: () => new Date(),
+    }),
+    store: store.agents,
+    run: {
+      id: 'r-1',
+      group: 'family',
+      kind: 'chat',
+      taskId: null,
+      occurrenceId: null,
+      sandbox: 'process',
+      driver: 'concierge',
+      sessionId: null,
+      status: 'running',
+      startedAt: 0,
+      endedAt: null,
+      result: null,
+      error: null,
+    },
+    say: text => ({
+      id: ++messages,
+      group: 'family',
+      jid: 'family@chat',
+      kind: 'text',
+      text,
+      sender: null,
+      speech: null,
+      messageId: null,
+      createdAt: 0,
+    }),
+    said: () => {},
+    changed: () => {},
+    hasRoom: () => {},
+    giveUp: undefined,
+    limits: { idleMs: 60_000, runMs: 60_000, closeMs: 60_000 },
+    log: pino({ level: 'silent' }),
+    now: Date.now,
+  })
+  onTestFinished(async () => {
+    end(0)
+    await session.ended
+    store.close()
+    rmSync(data, { recursive: true })
+  })
+  await until(() => launched)
+  // Its own document is the first thing it takes.
+  for (const { path } of framings[dialect].files(start)) unlinkSync(join(data, 'ipc', path))
+  const said = () => store.messages({ group: 'family' }).map(({ text }) => text)
+  let files = 0
+  return {
+    session,
+    end,
+    said,
+    follow(text: string) {
+      hear(text)
+      session.feed(waiting())
+    },
+    /** takes what lies in the box, and then is busy for longer than a file system's clock ticks */
+    async take(box: string) {
+      for (const name of readdirSync(join(data, 'ipc', box))) unlinkSync(join(data, 'ipc', box, name))
+      await sleep(30)
+    },
+    put: (box: string, name: string, body: object) =>
+      post(join(data, 'ipc', box), JSON.stringify(body), { name, staging: join(data, 'staging') }),
+    output(result: string | null) {
+      const body = { type: 'result', status: 'success', result }
+      return this.put('output', `${++files}.json`, body)
+    },
+    print: (result: string | null) =>
+      stdout.write(
+        `---NANOCLAW_OUTPUT_START---\n${JSON.stringify({ status: 'success', result })}\n---NANOCLAW_OUTPUT_END---\n`,
+      ),
+    hears: (text: string) => until(() => said().includes(text)),
+    statuses: () => store.agents.incoming({ group: 'family' }).map(({ status }) => status),
+    exists: (path: string) => existsSync(join(data, 'ipc', path)),
+  }
+}
+
+test('what Pynchy took after it had spoken is not what it spoke about', async () => {
+  const rig = await openRig('pynchy')
+  rig.follow('second')
+  rig.output('to the first')
+  rig.output(null)
+  await sleep(30)
+  await rig.take('input')
+  await rig.hears('to the first')
+  expect(rig.session.state()).toBe('working')
+  rig.end(1)
+  await rig.session.ended
+  expect(rig.statuses()).toEqual(['used', 'waiting'])
+})
+
+test('what Pynchy took before it spoke is used when its turn is over', async () => {
+  const rig = await openRig('pynchy')
+  rig.output('to the first')
+  rig.output(null)
+  await until(() => rig.session.state() === 'idle')
+  rig.follow('second')
+  expect(rig.session.state()).toBe('working')
+  await rig.take('input')
+  rig.follow('third')
+  rig.output('to the second')
+  rig.output(null)
+  await rig.hears('to the second')
+  expect(rig.statuses()).toEqual(['used', 'used', 'given'])
+  await rig.take('input')
+  rig.output('to the third')
+  rig.output(null)
+  await until(() => rig.session.state() === 'idle')
+  expect(rig.statuses()).toEqual(['used', 'used', 'used'])
+})
+
+test('its last words are heard', async () => {
+  const rig = await openRig('pynchy')
+  rig.output('and good bye')
+  rig.end(0)
+  expect(await rig.session.ended).toMatchObject({ error: undefined, result: 'and good bye' })
+  expect(rig.statuses()).toEqual(['used'])
+  expect(rig.exists('output/1.json')).toBe(false)
+})
+
+test.each([
+  ['crashes, it is for the next run', 1, 'waiting'],
+  ['ends as it should, it was used', 0, 'used'],
+])('what NanoClaw took in the middle of a turn: if it %s', async (_, code, status) => {
+  const rig = await openRig('nanoclaw')
+  rig.follow('second')
+  await rig.take('input')
+  rig.print('to the first')
+  await rig.hears('to the first')
+  expect(rig.statuses()).toEqual(['used', 'given'])
+  rig.end(code)
+  await rig.session.ended
+  expect(rig.statuses()).toEqual(['used', status])
+})
+
+test('what NanoClaw took in the middle of a turn is used, one by one, as it goes on speaking', async () => {
+  const rig = await openRig('nanoclaw')
+  rig.follow('second')
+  rig.follow('third')
+  rig.follow('fourth')
+  await rig.take('input')
+  rig.print('to the first')
+  rig.print('to the second')
+  await rig.hears('to the second')
+  expect(rig.statuses()).toEqual(['used', 'used', 'given', 'given'])
+  rig.print(null)
+  await until(() => rig.statuses().every(status => status === 'used'))
+})
+
+test('NovaBot names what it answers', async () => {
+  const rig = await openRig('novabot')
+  rig.put('outbox', 'ready-1.json', { id: 'ready', status: 'success' })
+  rig.follow('second')
+  rig.follow('third')
+  await rig.take('inbox')
+  rig.put('outbox', `${inputId(1)}-1.json`, { id: inputId(1), status: 'success', result: 'one' })
+  rig.put('outbox', `${inputId(2)}-1.json`, {
+    id: inputId(2),
+    status: 'success',
+    result: 'two',
+    newSessionId: 's',
+  })
+  await rig.hears('two')
+  expect(rig.statuses()).toEqual(['used', 'used', 'given'])
+  expect(rig.session.state()).toBe('working')
+  rig.put('outbox', `${inputId(3)}-1.json`, { id: inputId(3), status: 'error', error: 'too much' })
+  await until(() => rig.exists('control/shutdown.json'))
+  rig.end(0)
+  expect(await rig.session.ended).toMatchObject({ error: 'too much', answered: true })
+  expect(rig.statuses()).toEqual(['used', 'used', 'waiting'])
+})

@@ -1,0 +1,123 @@
+import { lstatSync, opendirSync, unlinkSync } from 'node:fs'
+import { parseStrict, type RunEvent } from '@hatchway/protocol'
+import {
+  createFileReader,
+  errorCode,
+  type FileContent,
+  type PinnedDirectory,
+  pinDirectory,
+} from '@hatchway/spool'
+import { notice } from './foreign.ts'
+import type { Outlet } from './types.ts'
+
+/**
+ * What a container says in files. Nothing is done for a file before it is gone: one that cannot be removed would
+ * otherwise be heard again and again (lesson 14). Nothing but a regular file is read, in a directory held by its
+ * handle (lessons 4, 5), and no look takes more than a part of what a flood leaves there.
+ */
+export interface OutletReader {
+  /** what has come, oldest first; `last`: nobody is writing any more */
+  look(last: boolean): Iterable<Said>
+}
+
+interface Said {
+  /** when it was written, in microseconds */
+  at: number
+  /** of the file, in bytes */
+  size: number
+  events: readonly RunEvent[]
+}
+
+const fileLimit = 1_048_576
+const depth = 64
+const namesAtOnce = 2000
+/** A writer that does not rename gets this long to finish its file (lesson 25). */
+const graceMs = 1000
+
+/** One for all sessions: each holds as much memory as the largest file. */
+let shared: ((path: string) => FileContent) | undefined
+
+export function createOutletReader(path: string, { directory: name, meaning }: Outlet): OutletReader {
+  let isBlocked = false
+
+  /** undefined: it stays for now */
+  const take = (file: string, last: boolean): Said | undefined => {
+    const content = contentOf(file)
+    if (!content) return undefined
+    const { problem, size, mtimeUs: at } = content
+    const isYoung = !last && Date.now() - at / 1000 < graceMs
+    const parsed = problem === undefined ? parseStrict(content.text, { depth, mayGrow: isYoung }) : undefined
+    if (parsed && 'refusal' in parsed && parsed.incomplete && isYoung) return undefined
+    const failure = remove(file)
+    if (failure === 'ENOENT') return undefined
+    if (failure !== undefined) {
+      if (isBlocked) return undefined
+      isBlocked = true
+      return {
+        at,
+        size,
+        events: [notice(`Something in ${name}/ cannot be removed (${failure}), and is not read.`)],
+      }
+    }
+    isBlocked = false
+    if (parsed && 'body' in parsed) return { at, size, events: meaning(parsed.body) }
+    const reason = problem ?? parsed?.refusal.code
+    return { at, size, events: [notice(`A file in ${name}/ could not be read: ${reason}.`)] }
+  }
+
+  return {
+    *look(last) {
+      const directory = pinDirectory(path)
+      if (typeof directory === 'string') return
+      try {
+        for (const file of namesIn(directory)) {
+          const said = take(`${directory.path}/${file}`, last)
+          if (said) yield said
+        }
+      } finally {
+        directory.close()
+      }
+    },
+  }
+}
+
+/** By their numbers: a clock that began at the machine's start has ever more digits. */
+const byNumber = new Intl.Collator('en', { numeric: true })
+
+function namesIn({ path }: PinnedDirectory): string[] {
+  const names: string[] = []
+  const entries = opendirSync(path, { bufferSize: 256 })
+  try {
+    for (let i = 0; i < namesAtOnce; i++) {
+      const entry = entries.readSync()
+      if (entry === null) break
+      if (entry.name.endsWith('.json') && !entry.name.startsWith('.')) names.push(entry.name)
+    }
+  } finally {
+    entries.closeSync()
+  }
+  return names.sort(byNumber.compare)
+}
+
+function contentOf(file: string): FileContent | undefined {
+  shared ??= createFileReader(fileLimit)
+  try {
+    return shared(file)
+  } catch (error) {
+    const found = lstatSync(file, { throwIfNoEntry: false })
+    if (!found) return undefined
+    // Exchanged for something else between two glances.
+    if (errorCode(error) === 'UNKNOWN') throw error
+    return { text: '', problem: 'unreadable', inode: found.ino, mtimeUs: found.mtimeMs * 1000, size: 0 }
+  }
+}
+
+/** The error's code; undefined: it is gone, by our hand. */
+function remove(file: string): string | undefined {
+  try {
+    unlinkSync(file)
+    return undefined
+  } catch (error) {
+    return errorCode(error)
+  }
+}
