@@ -10,6 +10,7 @@ import {
   registerWithHatchway,
   startHatchway,
 } from '../hatchway.ts'
+import { pause } from '../post.ts'
 import { asFields, asNumber, asText } from '../shape.ts'
 
 export interface OpenedChat {
@@ -72,6 +73,8 @@ export const openChatWith = async (
 
 /** a warm session answers so quickly that a figure may rest on more of them */
 const warmSamples = 5
+/** longer than the daemon gathers messages before it delivers them: asked at once, one would fall into step with that */
+const personGap = 80
 
 /** Chat message → reply, each into a session of its own or all into one that runs. */
 export const chatContender = async (
@@ -89,7 +92,10 @@ export const chatContender = async (
       if (session === 'warm') {
         // Begins the session, or wakes it, and clears away what the last round has left.
         await opened.ask('cancel all reminders')
-        while (samples.length < count * warmSamples) samples.push(await opened.ask(request))
+        while (samples.length < count * warmSamples) {
+          await pause(personGap)
+          samples.push(await opened.ask(request))
+        }
         return samples
       }
       while (samples.length < count) {

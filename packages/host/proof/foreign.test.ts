@@ -20,7 +20,6 @@ interface Expected {
   resumed: string | null
   /** what the scheduled one in between is told */
   inTask: string | null
-  /** how it hears that it may finish */
   facts: Record<string, unknown>
 }
 
@@ -58,7 +57,9 @@ const open = async () => {
       const groups = Object.fromEntries(
         dialects.map(dialect => [dialect, { image: imageOf(dialect), sandbox: 'docker' }]),
       )
-      writeFileSync(file, `export default ${JSON.stringify({ groups })}\n`)
+      // Room enough that nobody's session is ended for another's sake.
+      const agents = { atOnce: 2 * dialects.length }
+      writeFileSync(file, `export default ${JSON.stringify({ agents, groups })}\n`)
       return {
         HATCHWAY_CONFIG: file,
         DOCKER_HOST: docker?.options.environment?.DOCKER_HOST ?? '',
@@ -105,6 +106,8 @@ interface Row {
   kind: string
   status: string
   text: string
+  started_at: string
+  ended_at: string | null
 }
 
 const factsIn = (text: string): Record<string, unknown> => JSON.parse(text.slice(text.indexOf('{')))
@@ -160,6 +163,9 @@ describe(`other projects’ containers${docker ? '' : ' (needs a Docker engine)'
     }
     await Promise.all(dialects.map(live))
 
+    const firsts = await Promise.all(dialects.map(async dialect => (await house.runsOf(dialect))[0]))
+    const [begun, ended] = [firsts.map(run => run?.started_at ?? ''), firsts.map(run => run?.ended_at ?? '')]
+    expect((begun.sort().at(-1) ?? '') < (ended.sort()[0] ?? ''), 'all four ran at one time').toBe(true)
     expect(readdirSync(join(house.data, 'ipc', 'errors'))).toEqual([])
     const transcript = await house.hatchway('runs', 'show', (await house.runsOf('pynchy'))[0]?.id ?? '')
     for (const part of ['let me see', '/workspace/group/notes.md', 'no notes', 'here it is'])

@@ -46,7 +46,7 @@ export function addGroups(program: Command): void {
         .choices(dialectChoices)
         .default('hatchway'),
     )
-    .option('--trigger <word>', 'what a message must begin with to be meant for it')
+    .option('--trigger <word>', 'the word in a message that calls the agent')
     .action(async ({ folder, jid, name, main = false, dialect, trigger, ...options }: AddOptions) => {
       const group = await withClient(options, (client, api) =>
         client.post('/groups', { folder, jid, name, main, dialect, trigger }, api.groupAnswer),

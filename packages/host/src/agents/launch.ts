@@ -33,7 +33,9 @@ export function createLaunch(options: {
 
   const modelFor = async (start: RunStart, group: Group) => {
     const key = options.environment[config.model.keyVariable] ?? ''
-    if (start.driver.name === 'concierge' || key === '') return undefined
+    // Which agent a stranger's image runs is its own matter.
+    const asksModels = start.driver.name !== 'concierge' || !framings[group.dialect].ownRunner
+    if (!asksModels || key === '') return undefined
     return serveModel({
       directory: join(layout.state, 'runs', start.run_id),
       owner,
@@ -133,7 +135,7 @@ export function createLaunch(options: {
         },
         mounts: [
           ...mounts.mounts,
-          ...modulesFor(start),
+          ...(framing.ownRunner ? modulesFor(start) : []),
           ...framing.groupAt(start).flatMap(to => [
             { from: folder, to, writable: true },
             { from: join(folder, '.home'), to: `${to}/.home`, writable: true },

@@ -70,6 +70,7 @@ function ourLimits(): string[] {
 function firstProcess(): string[] {
   const own = ['/usr/libexec/podman/catatonit', '/usr/lib/podman/catatonit', '/usr/bin/catatonit']
   if (own.some(path => findProgram(path) !== undefined)) return ['--init']
-  const other = findProgram('tini') ?? findProgram('docker-init')
+  // The second needs the libraries of the host, which an image may not have.
+  const other = findProgram('docker-init') ?? findProgram('tini')
   return other === undefined ? [] : ['--init', '--init-path', other]
 }
