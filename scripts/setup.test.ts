@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 
 const setup = join(import.meta.dirname, 'setup.mjs')
 
-/** A PATH with nothing on it but what the test puts there; `strace` is in none of the other places. */
+/** A PATH with nothing on it but what the test puts there; `bwrap` is in none of the other places. */
 function machine(programs: Record<string, string>): string {
   const bin = mkdtempSync(join(tmpdir(), 'hatchway-setup-'))
   onTestFinished(() => rmSync(bin, { recursive: true }))
@@ -24,11 +24,10 @@ const run = (bin: string, purpose: string, env: NodeJS.ProcessEnv = {}) =>
 const succeed = 'exit 0'
 const fail = 'echo "E: no such package" >&2; exit 100'
 const installs = (bin: string) =>
-  `echo "$@" >> ${bin}/calls; printf '#!/bin/sh\\n' > ${bin}/strace; /bin/chmod +x ${bin}/strace`
+  `echo "$@" >> ${bin}/calls; printf '#!/bin/sh\\n' > ${bin}/bwrap; /bin/chmod +x ${bin}/bwrap`
 
 test('nothing is said or done where all is there', () => {
-  const bin = machine({ strace: succeed, 'apt-get': fail })
-  expect(run(bin, 'test')).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  const bin = machine({ bwrap: succeed, 'apt-get': fail })
   expect(run(bin, 'start')).toMatchObject({ status: 0, stdout: '', stderr: '' })
 })
 
@@ -36,27 +35,27 @@ test('what is missing is installed once', () => {
   const bin = machine({ sudo: 'shift; exec "$@"' })
   writeFileSync(join(bin, 'apt-get'), `#!/bin/sh\n${installs(bin)}\n`)
   chmodSync(join(bin, 'apt-get'), 0o755)
-  const first = run(bin, 'test')
+  const first = run(bin, 'start')
   expect(first.status).toBe(0)
-  expect(first.stderr).toContain('installing strace')
+  expect(first.stderr).toContain('installing bubblewrap')
   expect(existsSync(join(bin, 'calls'))).toBe(true)
-  expect(run(bin, 'test')).toMatchObject({ status: 0, stderr: '' })
+  expect(run(bin, 'start')).toMatchObject({ status: 0, stderr: '' })
 })
 
 test('what cannot be installed is named, with what will not run and what to do', () => {
   for (const bin of [machine({}), machine({ 'apt-get': fail, sudo: 'exit 1' })]) {
-    const { status, stderr } = run(bin, 'test')
+    const { status, stderr } = run(bin, 'start')
     expect(status).toBe(0)
-    expect(stderr).toContain('strace is not installed: tests that make system calls fail will not run.')
-    expect(stderr).toContain('sudo apt-get install strace')
+    expect(stderr).toContain('bubblewrap is not installed: agents in a sandbox that needs no engine')
+    expect(stderr).toContain('sudo apt-get install bubblewrap')
   }
 })
 
 test('nothing is installed for those who do not want it', () => {
   const bin = machine({ 'apt-get': 'exit 1' })
-  const { stderr } = run(bin, 'test', { HATCHWAY_NO_INSTALL: '1' })
+  const { stderr } = run(bin, 'start', { HATCHWAY_NO_INSTALL: '1' })
   expect(stderr).not.toContain('installing')
-  expect(stderr).toContain('strace is not installed')
+  expect(stderr).toContain('bubblewrap is not installed')
 })
 
 test('a purpose that does not exist is refused', () => {

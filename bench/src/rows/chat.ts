@@ -26,7 +26,7 @@ const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {
   for (const session of sessions)
     entrants.push(await chatContender(directory, chatName(session), session, 'bubblewrap'))
   const present = entrants.filter(isPresent)
-  const measured = await interleave(present, { rounds: quick ? 3 : 10, samples: quick ? 3 : 12, say })
+  const measured = await interleave(present, { rounds: quick ? 3 : 10, samples: quick ? 2 : 12, say })
   for (const contender of present) await contender.end()
   return {
     lines: sessions.map(session => line(measured, session)),

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { bundlePath } from '../src/agents/launch.ts'
 import { ask, findProgram } from '../src/agents/sandboxes/command.ts'
 import { startDockerEngine } from '../src/agents/sandboxes/testing/engines.ts'
 import { openHouse, until } from './house.ts'
@@ -60,17 +62,18 @@ const openBadHouse = async (bad: string, settings: Settings = {}) => {
     house.hatchway('chat', '--group', 'bad', '--once', `@Hatch ${text}`, '--wait', '--timeout', '150')
   const runs = async (): Promise<{ id: string; group: string; status: string; error: string | null }[]> =>
     (await house.runs()).flatMap(run => ('group' in run && run.group === 'bad' ? [run as never] : []))
+  const inside = () => processesWith(jid)
   return {
     ...house,
     ask,
     runs,
+    inside,
     isRunning: () => until(async () => (await runs()).some(({ status }) => status === 'running')),
     show: async (id: string) => JSON.parse(await house.hatchway('runs', 'show', id, '--json')),
     /** everything that is true after any of them */
     async isWellAfterwards() {
       await until(async () => (await runs()).every(({ status }) => status !== 'running'))
-      const left = () => processesWith(jid)
-      await until(async () => left().length === 0)
+      await until(async () => inside().length === 0)
       expect(await ask('be good')).toContain('I am good')
       expect(await house.say('be good')).toContain('I am good')
       expect(hasEnded).toBe(false)
@@ -222,7 +225,7 @@ describe(`Bad agents in bubblewrap${missing === undefined ? '' : ` (needs ${miss
   attempt('one that replaces what comes in by pipes and links', async () => {
     const replace =
       'cd /workspace/ipc/input; i=0; while [ $i -lt 40 ]; do for f in *.json; do [ -f "$f" ] && rm -f "$f" && if [ $((i % 2)) = 0 ]; then mkfifo "$f"; else ln -s /etc/passwd "$f"; fi; done; sleep 0.05; i=$((i+1)); done; echo replaced'
-    const house = await openBadHouse(replace)
+    const house = await openBadHouse(replace, { agents: { runMs: 15_000 } })
     const first = house.ask('do your worst')
     await house.isRunning()
     // Taken in time, or by the next run; never lost, and never twice.
@@ -237,17 +240,9 @@ describe(`Bad agents in bubblewrap${missing === undefined ? '' : ` (needs ${miss
   const isRoot = process.getuid?.() === 0
   const asRoot = isRoot || isProven ? attempt : test.skip
   asRoot('one that fills the disk the daemon itself writes to', async () => {
-    const fill =
-      'dd if=/dev/zero of=/workspace/group/all bs=64k 2>/dev/null; sleep 2; rm /workspace/group/all; echo filled'
-    let data = ''
-    const house = await openBadHouse(fill, {
-      agents: { runMs: 60_000 },
-      environment: home => {
-        data = join(home, 'data')
-        return {}
-      },
-    })
-    expect(data).toBe(house.data)
+    const fill = 'dd if=/dev/zero of=/workspace/group/all bs=64k 2>/dev/null; yes filled | head -c 900000'
+    const house = await openBadHouse(fill, { agents: { runMs: 60_000 } })
+    const { data } = house
     // The daemon is started anew on a disk of its own that is soon full.
     await house.daemon()?.stop()
     const copy = mkdtempSync(join(tmpdir(), 'hatchway-copy-'))
@@ -258,11 +253,19 @@ describe(`Bad agents in bubblewrap${missing === undefined ? '' : ` (needs ${miss
     )
     onTestFinished(async () => void (await shell(`umount -l ${data}`)))
     await house.up()
+    const daemon = house.daemon()
     const answer = house.ask('do your worst')
+    await until(async () => daemon?.output().includes('could not be stored yet') ?? false)
+    // Whatever is said now is taken or refused; the daemon lives on.
+    await house.hatchway('chat', '--once', 'be good').catch(() => {})
+    await sleep(2000)
+    rmSync(join(data, 'groups', 'bad', 'all'))
     expect(await answer).toContain('filled')
+    expect(await house.runs()).toHaveLength(1)
     await until(async () => (await house.runs()).every(({ status }) => status !== 'running'))
     expect(await house.ask('be good')).toContain('I am good')
     expect(await house.say('be good')).toContain('I am good')
+    if (process.env.SHOW) console.log(daemon?.output())
   })
 })
 
@@ -287,12 +290,17 @@ describe(`Engines that fail${docker === undefined ? ' (needs a Docker engine)' :
       status: 'failed',
       error: expect.stringContaining('is not on this machine'),
     })
-    const files = `/bin/sh /bin/cat /usr/bin/env $(ldd ${process.execPath} /bin/sh | grep -o "/[^ ]*\\.so[^ ]*" | sort -u)`
-    const made = await ask(
-      '/bin/sh',
-      ['-c', `tar -C / -ch ${files} 2>/dev/null | docker import - ${image}`],
-      { timeoutMs: 60_000, environment: { ...process.env, ...environment() } },
-    )
+    const entry = JSON.stringify(['/opt/hatchway/node', '/opt/hatchway/agent.mjs', 'run'])
+    const build = `
+      root=$(mktemp -d) && mkdir -p $root/opt/hatchway &&
+      libraries=$(ldd ${process.execPath} /bin/sh /bin/cat | grep -o '/[^ ]*\\.so[^ ]*' | sort -u) &&
+      cp --parents -L /bin/sh /bin/cat $libraries $root &&
+      cp ${process.execPath} $root/opt/hatchway/node && cp ${bundlePath} $root/opt/hatchway/agent.mjs &&
+      tar -C $root -c . | docker import --change 'ENTRYPOINT ${entry}' - ${image} && rm -r $root`
+    const made = await ask('/bin/sh', ['-c', build], {
+      timeoutMs: 60_000,
+      environment: { ...process.env, ...environment() },
+    })
     expect(made).toMatchObject({ code: 0 })
     await house.isWellAfterwards()
   })
@@ -304,7 +312,7 @@ describe(`Engines that fail${docker === undefined ? ' (needs a Docker engine)' :
       environment,
     })
     const answer = house.ask('do your worst')
-    await until(async () => processesWith('HATCHWAY_RUN=docker').length > 1)
+    await until(async () => house.inside().length > 0)
     docker?.process?.kill('SIGKILL')
     expect(await house.say('be good')).toContain('I am good')
     const heard = await answer

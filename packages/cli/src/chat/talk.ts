@@ -19,6 +19,7 @@ export async function talk(options: {
   const enough = new AbortController()
   const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
   let open = true
+  let saying: Promise<void> | undefined
   lines.once('close', () => {
     open = false
   })
@@ -58,7 +59,11 @@ export async function talk(options: {
       '/api/events',
       async event => {
         if (event.kind === 'hello') await catchUp(past)
-        if (event.kind === 'entry') show(event.entry)
+        if (event.kind === 'entry') {
+          // It may be the very line whose key we are about to be told.
+          if (event.entry.direction === 'in') await saying
+          show(event.entry)
+        }
         if (event.kind === 'typing' && event.jid === room.jid) {
           lines.setPrompt(event.on ? `${visible(assistant)} is writing… > ` : '> ')
           prompt()
@@ -77,7 +82,10 @@ export async function talk(options: {
   lines.on('SIGINT', () => lines.close())
   prompt()
   for await (const line of lines) {
-    if (line.trim() !== '') await say(line)
+    if (line.trim() !== '') {
+      saying = say(line)
+      await saying
+    }
     prompt()
   }
   process.stdout.write('\n')
