@@ -14,38 +14,48 @@ const attempt = missing === undefined || process.env.CI === 'true' ? test : test
 const lastText = ({ messages }: ModelRequest): string =>
   JSON.stringify(messages.findLast(({ role }) => role === 'user'))
 
+const tool = (name: string, input: object) => ({ name: `mcp__hatchway__${name}`, input })
+
+/** Every tool there is, and a look at what a sandbox must not have. */
+const work = [
+  [
+    tool('send_message', { text: 'I am on it.' }),
+    tool('schedule_task', { prompt: 'look again', schedule_type: 'interval', schedule_value: '3600000' }),
+    {
+      name: 'Bash',
+      input: {
+        command:
+          'env | grep -i key; (echo > /dev/tcp/1.1.1.1/80) 2>&1; ls /root /workspace; touch /workspace/ipc/x 2>&1',
+      },
+    },
+  ],
+  [tool('list_tasks', {}), tool('list_groups', {}), tool('refresh_groups', {})],
+  [tool('register_group', { jid: 'web:other', name: 'Other', folder: 'other', trigger: '@Other' })],
+  [tool('update_task', { task_id: '1', prompt: 'look twice' })],
+  [tool('pause_task', { task_id: '1' })],
+  [tool('resume_task', { task_id: '1' })],
+  [tool('cancel_task', { task_id: '1' }), tool('unregister_group', { jid: 'web:other' })],
+  [tool('cancel_task', { task_id: 'no-such-task' })],
+]
+
 describe(`Claude in a sandbox${missing === undefined ? '' : ` (needs ${missing})`}`, () => {
   attempt(
-    'calls the tools, hears a follow-up in the middle of a turn, and goes on after a restart',
+    'calls every tool, hears a follow-up in the middle of a turn, and goes on after a restart',
     async () => {
       let release = () => {}
       const released = new Promise<void>(resolve => {
         release = resolve
       })
+      let step = 0
       const api = await serveMessagesApi(async request => {
         const last = lastText(request)
-        if (last.includes('tool_result')) {
-          if (last.includes('status')) await released
-          return { text: 'All of it is done.' }
+        const calls = work[step]
+        const isAtWork = last.includes('please') || last.includes('tool_result')
+        if (calls && isAtWork) {
+          if (step++ > 0) await released
+          return { calls }
         }
-        if (last.includes('please')) {
-          return {
-            calls: [
-              { name: 'mcp__hatchway__send_message', input: { text: 'I am on it.' } },
-              {
-                name: 'mcp__hatchway__schedule_task',
-                input: { prompt: 'look again', schedule_type: 'interval', schedule_value: '3600000' },
-              },
-              {
-                name: 'Bash',
-                input: {
-                  command:
-                    'env | grep -i key; (echo > /dev/tcp/1.1.1.1/80) 2>&1; ls /root /workspace; touch /workspace/ipc/x 2>&1',
-                },
-              },
-            ],
-          }
-        }
+        if (isAtWork) return { text: 'All of it is done.' }
         return { text: `You said: ${/me again|also this/.exec(last)?.[0] ?? 'something'}` }
       })
       onTestFinished(() => api.close())
@@ -68,9 +78,17 @@ describe(`Claude in a sandbox${missing === undefined ? '' : ` (needs ${missing})
       )
       await until(async () => (await house.texts()).length >= 2)
       expect(await house.runs()).toHaveLength(1)
-      expect(JSON.parse(await house.hatchway('tasks', 'list', '--json'))).toMatchObject([
-        { prompt: 'look again' },
-      ])
+      const answers = JSON.stringify(api.requests.at(-1)?.messages)
+      for (const fact of ['active', 'paused', 'cancelled', 'web:other', 'look again'])
+        expect(answers).toContain(fact)
+      expect(answers).toContain('There is no task with this id')
+      const transcript = JSON.parse(
+        await house.hatchway('runs', 'show', (await house.runs())[0]?.id ?? '', '--json'),
+      )
+      const called = transcript.steps.flatMap(({ kind, name }: { kind: string; name: string }) =>
+        kind === 'tool_call' ? [name] : [],
+      )
+      expect(called).toEqual(work.flat().map(({ name }) => name))
 
       // The key is the host's, and the sandbox saw neither it nor a network.
       expect(api.requests.every(({ headers }) => headers['x-api-key'] === key)).toBe(true)
