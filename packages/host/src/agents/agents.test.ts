@@ -29,6 +29,7 @@ const turn = async (ids, texts) => {
   if (text.includes('blurt')) { tell({ type: 'result', text: 'blurted', session_id: null }); process.exit(1) }
   tell({ type: 'used', inputs: ids })
   if (text.includes('crash')) process.exit(3)
+  if (text.includes('mute')) process.exit(0)
   if (text.includes('rubbish')) fs.writeSync(1, 'no event\n\x1e{"type":"approve"}\n\x1e{\n')
   if (text.includes('hang')) await sleep(1e9)
   if (text.includes('refuse')) tell({ type: 'error', message: 'I would rather not', session_id: null })
@@ -372,6 +373,13 @@ test('an isolated task has a session of its own, which nobody goes on with', asy
   expect(rig.said('family')).toEqual(['said tick'])
 })
 
+test('a task whose agent ends without a word has failed', async () => {
+  const rig = await openRig()
+  const mute = task('family', { prompt: 'mute' })
+  const end = await rig.agents().runTask(occurrence('o1'), mute, () => ({ ok: true, task: mute }))
+  expect(end).toMatchObject({ status: 'failed', error: 'The agent ended without an answer.' })
+})
+
 test('a task that may no longer run when its turn comes starts nothing', async () => {
   const rig = await openRig()
   const end = await rig
@@ -524,6 +532,23 @@ test('what a run says right before it exits is heard', async () => {
   expect(rig.runs()).toMatchObject([{ status: 'done' }])
 })
 
+test('a transcript that cannot be written harms nothing, and is written later', async () => {
+  let failures = 2
+  const rig = await openRig({}, {}, process.execPath, store => ({
+    store: {
+      ...store,
+      addSteps(steps) {
+        if (failures-- > 0) throw new StoreFailure('disk full')
+        store.addSteps(steps)
+      },
+    },
+  }))
+  await answersOnce(rig, 'hello')
+  const kinds = () => rig.store.agents.steps(rig.runs()[0]?.id ?? '').map(({ kind }) => kind)
+  await until(() => kinds().length === 2)
+  expect(kinds()).toEqual(['input', 'result'])
+})
+
 test('a session id that is none is not kept', async () => {
   const rig = await openRig({ agents: { idleMs: 0 } })
   rig.say('family', 'long id')
@@ -631,37 +656,44 @@ test('a run that cannot be begun is begun later; a task is not lost over it, nor
   expect(rig.runs()).toHaveLength(3)
 })
 
-test('a sandbox whose end fails does not end the host', async () => {
-  const sandbox = createProcessSandbox({ graceMs: 50 })
-  const rig: Awaited<ReturnType<typeof openRig>> = await openRig(
-    { agents: { runMs: 1000 } },
-    {},
-    process.execPath,
-    () => ({
-      async launch(start) {
-        const started = await sandbox.start({
-          installation: 'test',
-          runId: start.run_id,
-          group: start.group,
-          command: [process.execPath, '-e', agent],
-          workingDirectory: rig.data,
-          environment: { PATH: process.env.PATH ?? '', BOX: rig.boxOf(start.group.folder) },
-          mounts: [],
-          image: undefined,
-          user: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
-          limits: { memoryMb: 512, processes: 64, cpus: 1, temporaryMb: 16 },
-        })
-        const kill = async () => {
-          await started.kill()
-          throw new Error('the engine does not answer')
-        }
-        return { ...started, kill }
-      },
-    }),
-  )
-  rig.say('family', 'hang')
-  expect(await ends(rig)).toMatchObject({ error: expect.stringContaining('worked on one turn') })
-})
+test.each(['fails to end it', 'never says that it has ended'])(
+  'a sandbox that %s does not hold its group',
+  async how => {
+    const sandbox = createProcessSandbox({ graceMs: 50 })
+    const rig: Awaited<ReturnType<typeof openRig>> = await openRig(
+      { agents: { runMs: 1000 } },
+      {},
+      process.execPath,
+      () => ({
+        async launch(start) {
+          const started = await sandbox.start({
+            installation: 'test',
+            runId: start.run_id,
+            group: start.group,
+            command: [process.execPath, '-e', agent],
+            workingDirectory: rig.data,
+            environment: { PATH: process.env.PATH ?? '', BOX: rig.boxOf(start.group.folder) },
+            mounts: [],
+            image: undefined,
+            user: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+            limits: { memoryMb: 512, processes: 64, cpus: 1, temporaryMb: 16 },
+          })
+          if (how.startsWith('never')) return { ...started, exited: new Promise(() => {}) }
+          const kill = async () => {
+            await started.kill()
+            throw new Error('the engine does not answer')
+          }
+          return { ...started, kill }
+        },
+      }),
+    )
+    rig.say('family', 'hang')
+    const run = await ends(rig)
+    expect(run?.error).toContain('worked on one turn')
+    if (how.startsWith('never')) expect(run?.error).toContain('may still be running')
+    expect(rig.typing.at(-1)).toBe('family@chat false')
+  },
+)
 
 test('a group that is unregistered while its agent works hears nothing more of it', async () => {
   const rig = await openRig()

@@ -118,6 +118,7 @@ export function startSession(options: SessionOptions): Session {
   let gone = false
   let listener: Listener | undefined
   let isLost = false
+  let lostTimer: NodeJS.Timeout | undefined
   let printed = 0
   let unasked = 0
   let killedBecause: string | undefined
@@ -168,8 +169,8 @@ export function startSession(options: SessionOptions): Session {
   }
 
   const kill = (reason: string) => {
-    if (gone) return
-    killedBecause ??= reason
+    if (gone || killedBecause !== undefined) return
+    killedBecause = reason
     if (sandbox) void end(sandbox)
   }
   const end = async (started: SandboxProcess) => {
@@ -178,11 +179,11 @@ export function startSession(options: SessionOptions): Session {
     } catch (error) {
       options.log.error({ err: error, ...about }, 'a sandbox could not be ended')
     }
-    const late = setTimeout(() => {
+    if (gone) return
+    lostTimer = setTimeout(() => {
       isLost = true
       lost.resolve({ code: null, signal: null })
     }, lostMs)
-    late.unref()
   }
   const stop = (reason: string) => {
     stopping = true
@@ -362,6 +363,7 @@ export function startSession(options: SessionOptions): Session {
     const exit = await launch()
     gone = true
     clearTimeout(timer)
+    clearTimeout(lostTimer)
     await listener?.finish(() => stopping)
     enter('ended')
     const error = explain(exit)
@@ -389,7 +391,7 @@ export function startSession(options: SessionOptions): Session {
         error: error ?? null,
       })
     })
-    transcript.flush()
+    transcript.close()
     try {
       await input.clear()
     } catch (failure) {

@@ -9,6 +9,8 @@ export interface Transcript {
   /** kept beyond the bounds: the few things everybody looks for */
   keep(kind: string, text: string): void
   flush(): void
+  /** what cannot be written now is lost */
+  close(): void
 }
 
 const stepLimit = 5000
@@ -17,6 +19,8 @@ const textLimit = 50_000
 const bunch = 200
 const bunchSize = 500_000
 const gatherMs = 100
+/** how long the store is left alone when it failed */
+const retryMs = 1000
 
 export function createTranscript(options: {
   runId: string
@@ -30,6 +34,7 @@ export function createTranscript(options: {
   let count = 0
   let size = 0
   let full = false
+  let hasFailed = false
   let timer: NodeJS.Timeout | undefined
 
   const flush = () => {
@@ -42,13 +47,17 @@ export function createTranscript(options: {
       waitingSize = 0
     } catch (error) {
       options.failed(error)
+      timer = setTimeout(flush, retryMs)
+      hasFailed = true
+      return
     }
+    hasFailed = false
   }
   const put = (kind: string, text: string, name: string | null) => {
     const note = text.slice(0, textLimit).toWellFormed()
     waiting.push({ runId, at: now(), kind, name, text: note })
     waitingSize += note.length
-    if (waiting.length >= bunch || waitingSize >= bunchSize) flush()
+    if (!hasFailed && (waiting.length >= bunch || waitingSize >= bunchSize)) flush()
     else timer ??= setTimeout(flush, gatherMs)
   }
 
@@ -63,5 +72,9 @@ export function createTranscript(options: {
     },
     keep: (kind, text) => put(kind, text, null),
     flush,
+    close() {
+      flush()
+      clearTimeout(timer)
+    },
   }
 }
