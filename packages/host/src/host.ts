@@ -109,7 +109,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     outbox,
     quarantine,
     groupAdded,
-    groupRemoved: () => {},
+    groupRemoved: () => agents?.agents.kick(),
     tasksChanged: () => agents?.scheduler.kick(),
     groupsChanged: () => chats?.groupsChanged(),
     log,

@@ -149,10 +149,13 @@ export function createLaunch(options: {
       await model?.close()
       throw error
     }
-    sandboxed.exited.finally(async () => {
+    const tidy = async () => {
       await model?.close()
       rmSync(join(layout.state, 'runs', start.run_id), { recursive: true, force: true })
-    })
+    }
+    sandboxed.exited
+      .finally(tidy)
+      .catch(error => log.warn({ err: error, run: start.run_id }, 'a run’s socket could not be removed'))
     return sandboxed
   }
 }
