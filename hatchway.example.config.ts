@@ -15,6 +15,8 @@ export default defineConfig({
     commandsPerMinute: 60_000,
     filesWaiting: 50_000,
     openTasks: 1000,
+    openRequests: 1000,
+    openTodos: 1000,
     errorBytes: 268_435_456,
   },
   keep: {
@@ -22,7 +24,11 @@ export default defineConfig({
     messages: 1_000_000,
     runs: 10_000,
   },
+  services: { plugins: [], questionMs: 600_000, unreadMs: 3_600_000 },
+  memory: { enabled: 'yes', perGroup: 100_000, contentBytes: 16_384, groupBytes: 268_435_456 },
   logLevel: 'info',
   // timezone: 'Europe/Lisbon',
   // container: { uid: 1000, gid: 1000 },
+  // mcp: { files: { command: ['npx', '-y', '@modelcontextprotocol/server-filesystem', '/srv/shared'], groups: 'all' } },
+  // calendars: { home: { url: 'https://dav.example.org/', username: 'ana', passwordVariable: 'CALENDAR_PASSWORD' } },
 })

@@ -27,6 +27,7 @@ const purposes = {
     { package: 'podman', service: true, without: 'tests of agents in Podman' },
     { package: 'runc', without: 'tests of agents in Docker and Podman' },
     { package: 'chromium', without: 'tests of the chat in a browser' },
+    { package: 'radicale', service: true, without: 'tests of calendars on a real server' },
   ],
   bench: [
     { package: 'redis-server', service: true, without: 'the comparison with Redis Streams' },

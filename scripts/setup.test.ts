@@ -58,6 +58,13 @@ test('nothing is installed for those who do not want it', () => {
   expect(stderr).toContain('bubblewrap is not installed')
 })
 
+test('each purpose has needs of its own', () => {
+  const bin = machine({ bwrap: succeed })
+  const { stderr } = run(bin, 'test', { HATCHWAY_NO_INSTALL: '1' })
+  expect(stderr).toContain('radicale is not installed: tests of calendars on a real server will not run.')
+  expect(run(bin, 'start', { HATCHWAY_NO_INSTALL: '1' }).stderr).toBe('')
+})
+
 test('a purpose that does not exist is refused', () => {
   expect(run(machine({}), 'fly')).toMatchObject({ status: 64 })
   expect(run(machine({}), 'toString')).toMatchObject({ status: 64 })

@@ -28,6 +28,8 @@ export interface HatchwayOptions {
   record: 'names' | 'count'
   /** left out: only the hatch is measured, and nobody answers people; otherwise the first group is the main one */
   agents?: AgentSettings
+  /** whether there is a service that gives back what it gets */
+  services?: boolean
 }
 
 const oneOf = <T extends string>(value: unknown, choices: readonly T[]): T => {
@@ -52,6 +54,7 @@ export const asHatchwayOptions = (value: unknown): HatchwayOptions => {
     dialect: oneOf(fields.dialect, ['hatchway', 'nanoclaw']),
     quotas: oneOf(fields.quotas, ['default', 'unlimited']),
     record: oneOf(fields.record, ['names', 'count']),
+    ...(fields.services === true ? { services: true } : {}),
     ...(fields.agents === undefined ? {} : { agents: asAgentSettings(fields.agents) }),
   }
 }

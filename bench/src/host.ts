@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import * as host from '@hatchway/host'
 import { type ChatEventAnswer, connect, newEntryAnswer } from '@hatchway/host/api'
 import type { HatchwayOptions } from './hatchway.ts'
@@ -12,10 +13,11 @@ export interface Daemon {
   stop(): Promise<void>
 }
 
+const echoService = fileURLToPath(new URL('./echo.service.ts', import.meta.url))
 const unlimited = Number.MAX_SAFE_INTEGER
 
 /** Nothing from a file or the environment of whoever runs the benchmark may change what is measured. */
-export const configOf = ({ data, durability, quotas, agents }: HatchwayOptions) =>
+export const configOf = ({ data, durability, quotas, agents, services }: HatchwayOptions) =>
   host.loadConfig({
     data,
     cwd: data,
@@ -26,6 +28,7 @@ export const configOf = ({ data, durability, quotas, agents }: HatchwayOptions) 
       // Rows about the hatch measure nothing else.
       agents: agents === undefined ? { enabled: 'no' } : { enabled: 'yes', ...agents },
       web: { enabled: 'no' },
+      ...(services ? { services: { plugins: [echoService] } } : {}),
       ...(quotas === 'unlimited'
         ? { limits: { commandsPerMinute: unlimited, filesWaiting: unlimited } }
         : {}),

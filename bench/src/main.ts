@@ -13,11 +13,25 @@ import { idle } from './rows/idle.ts'
 import { latency } from './rows/latency.ts'
 import { mcp } from './rows/mcp.ts'
 import { memory } from './rows/memory.ts'
+import { recall } from './rows/recall.ts'
 import { receipt } from './rows/receipt.ts'
+import { service } from './rows/service.ts'
 import { session } from './rows/session.ts'
 import { coloured, table } from './table.ts'
 
-const rows: readonly Row[] = [latency, receipt, drain, flow, idle, memory, chat, mcp, session]
+const rows: readonly Row[] = [
+  latency,
+  receipt,
+  service,
+  drain,
+  flow,
+  idle,
+  memory,
+  chat,
+  mcp,
+  session,
+  recall,
+]
 const resultsDirectory = fileURLToPath(new URL('../results', import.meta.url))
 
 const progress = (text: string) => process.stderr.write(`${text}\n`)

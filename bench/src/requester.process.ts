@@ -9,12 +9,13 @@ import { asFields, asNumber, asText } from './shape.ts'
 const patience = 10_000
 let directories = { requests: '', responses: '' }
 let waiting: { name: string; received: (receipt: unknown, at: bigint) => void } | undefined
+let tool: string | undefined
 let sequence = 0
 
 const ask = () =>
   new Promise<number>((resolve, reject) => {
     const now = new Date()
-    const { id, body } = request(now)
+    const { id, body } = request(now, tool)
     const name = `${now.getTime()}-${String(sequence++).padStart(6, '0')}-${id.slice(-6)}.json`
     const timer = setTimeout(reject, patience, new Error(`no receipt for ${id} within ${patience} ms`))
     let start = 0n
@@ -33,7 +34,8 @@ const ask = () =>
 
 serve({
   begin(argument) {
-    const { requests, responses } = asFields(argument)
+    const { requests, responses, tool: asked } = asFields(argument)
+    tool = asked === undefined ? undefined : asText(asked)
     directories = { requests: asText(requests), responses: asText(responses) }
     watch(directories.responses, (_event, name) => {
       if (waiting === undefined || name !== waiting.name) return

@@ -12,9 +12,11 @@ export const requestContender = async (
   name: string,
   directories: Directories,
   end: () => Promise<void>,
+  /** a tool of a service to ask; left out: a plain command */
+  tool?: string,
 ): Promise<Contender> => {
   const requester = startChild(new URL('./requester.process.ts', import.meta.url), `requester of ${name}`)
-  await requester.call('begin', directories)
+  await requester.call('begin', { ...directories, tool })
   return {
     name,
     block: async count => asNumbers(await requester.call('ask', count)),

@@ -27,6 +27,7 @@ export const openHatchway = async (
   base: string,
   durability: Durability,
   groups = 1,
+  more: Partial<Pick<HatchwayOptions, 'services'>> = {},
 ): Promise<Absent | Opened> => {
   const options: HatchwayOptions = {
     data: join(base, `hatchway-${durability}`),
@@ -35,6 +36,7 @@ export const openHatchway = async (
     dialect: 'hatchway',
     quotas: 'default',
     record: 'names',
+    ...more,
   }
   await registerWithHatchway(options)
   const hatchway = await startHatchway(options)

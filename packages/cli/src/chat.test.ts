@@ -1,15 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startDaemon } from '@hatchway/host'
 import { loadConfig } from '@hatchway/host/config'
+import { createNames, post } from '@hatchway/spool'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
 const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
 const env = { PATH: process.env.PATH, HOME: tmpdir(), TZ: 'UTC', HATCHWAY_LOG_LEVEL: 'silent', TERM: 'dumb' }
 const patience = { timeout: 30_000 }
+const freshName = createNames()
 
 /** A daemon without agents of its own: the test answers in their place. */
 async function open() {
@@ -90,7 +92,18 @@ async function open() {
     })
     agents.updateRun(id, { status: 'done', endedAt: Date.now(), result: text })
   }
-  return { data, host, answer, stop }
+  /** What an agent asks; resolves once it is in the chat. */
+  const ask = async (group: string, id: string, questions: readonly object[]) => {
+    const content = JSON.stringify({ version: 1, id, type: 'ask_user', payload: { questions } })
+    post(join(data, 'ipc', group, 'tasks'), content, { name: freshName() })
+    await vi.waitFor(() => expect(host.store.questions.open(`web:${group}`)).toHaveLength(1), patience)
+  }
+  const answered = (group: string, id: string) =>
+    vi.waitFor(
+      () => JSON.parse(readFileSync(join(data, 'ipc', group, 'responses', `${id}.json`), 'utf8')),
+      patience,
+    )
+  return { data, host, answer, ask, answered, stop }
 }
 
 function begin(command: string, args: readonly string[]) {
@@ -197,6 +210,79 @@ test('is a conversation at a terminal, until Ctrl-D', async () => {
   running.child.stdin?.write('\u0004')
   expect(await running.ended).toBe(0)
   expect(running.out()).not.toContain('│ hello there')
+})
+
+const colour = { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue\u001b[2J' }] }
+
+test('prints what the agent asks while it waits, and a second command answers it', async () => {
+  const { data, host, answer, ask, answered } = await open()
+  const first = hatchway('chat', '--data', data, '--once', 'paint it', '--wait')
+  await vi.waitFor(() => expect(host.store.agents.incoming({})).toHaveLength(1), patience)
+  await ask('main', 'r-1', [colour])
+  await vi.waitFor(() => expect(first.err()).toContain('chat --group main --once "…"'), patience)
+  expect(first.out()).toContain('Which colour?\n1. Red\n2. Blue [2J\n\nAnswer with a number')
+
+  const second = hatchway('chat', '--data', data, '--once', '2', '--wait')
+  expect(await answered('main', 'r-1')).toMatchObject({
+    ok: true,
+    result: { answers: [{ option: 2, by: 'Operator' }] },
+  })
+  await answer('main', 'It is blue now.')
+  expect(await first.ended).toBe(0)
+  expect(await second.ended).toBe(0)
+  expect(first.out()).toMatch(/in your own words\.\nIt is blue now\.\n$/)
+  expect(second.out()).toBe('It is blue now.\n')
+
+  // Nothing is open any longer, and a task of an agent's may ask, too.
+  await ask('main', 'r-2', [{ question: 'Why?' }])
+  const third = hatchway('chat', '--data', data, '--once', 'because', '--wait')
+  expect(await third.ended).toBe(0)
+  expect(third.err()).toBe('hatchway: the agent that asked has its answer.\n')
+  expect(await answered('main', 'r-2')).toMatchObject({ result: { answers: [{ answer: 'because' }] } })
+})
+
+test('a question is answered at the terminal by typing its number', async () => {
+  const { data, ask, answered, host } = await open()
+  const command = [process.execPath, bin, 'chat', '--data', data].join(' ')
+  const running = begin('script', ['--quiet', '--flush', '--return', '--command', command, '/dev/null'])
+  await vi.waitFor(() => expect(running.out()).toContain('> '), patience)
+  await ask('main', 'r-1', [colour, { question: 'Why?' }])
+  await vi.waitFor(() => expect(running.out()).toContain('│ 1. Red\r\n│ 2. Blue [2J\r\n'), patience)
+  running.child.stdin?.write('2\r')
+  await vi.waitFor(
+    () =>
+      expect(running.out()).toContain(
+        '│ Question 1 answered by Operator: Blue\\u001b[2J\r\n│ Question 2 is next.',
+      ),
+    patience,
+  )
+  const [asked] = host.store.questions.open()
+  host.chats?.reception.choose('web', {
+    jid: 'web:main',
+    id: String(asked?.seq),
+    question: 2,
+    answer: { text: 'so' },
+    sender: 'ann',
+    senderName: 'Ann',
+  })
+  await vi.waitFor(() => expect(running.out()).toContain('│ Question 2 answered by Ann: so'), patience)
+  expect(await answered('main', 'r-1')).toMatchObject({
+    result: {
+      answers: [
+        { option: 2, by: 'Operator' },
+        { answer: 'so', by: 'Ann' },
+      ],
+    },
+  })
+  running.child.stdin?.write('\u0004')
+  expect(await running.ended).toBe(0)
+
+  // Later, it is shown as it ended.
+  const later = begin('script', ['--quiet', '--flush', '--return', '--command', command, '/dev/null'])
+  await vi.waitFor(
+    () => expect(later.out()).toMatch(/│ Question 2 of 2: Why\?[\s\S]*│ Question 2 answered by Ann: so\r\n/),
+    patience,
+  )
 })
 
 test('ends when the daemon does', async () => {

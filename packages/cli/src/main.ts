@@ -8,6 +8,7 @@ import { addGroups } from './commands/groups.ts'
 import { addMessages } from './commands/messages.ts'
 import { addPost } from './commands/post.ts'
 import { addRuns } from './commands/runs.ts'
+import { addServices } from './commands/services.ts'
 import { addTail } from './commands/tail.ts'
 import { addTasks } from './commands/tasks.ts'
 import { addUp } from './commands/up.ts'
@@ -42,6 +43,7 @@ Exit codes:
     addTasks,
     addMessages,
     addRuns,
+    addServices,
     addUsage,
     addErrors,
     addPost,

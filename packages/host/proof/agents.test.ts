@@ -71,37 +71,41 @@ for (const one of cases) {
   const title = `in ${one.name}${one.uid === undefined ? '' : ' as an ordinary user'}`
   // On a contributor's machine a part may be missing, and the name says so; where everything has to be proven it fails.
   const attempt = one.missing === undefined || process.env.CI === 'true' ? test : test.skip
-  describe(`${title}${one.missing === undefined ? '' : ` (needs ${one.missing})`}`, () => {
-    attempt('a person is answered, reminded, answered again, and again after a crash', async () => {
-      const house = await openHouse({ ...one, sandbox: one.name })
-      expect(await house.say('remind me in two seconds to stretch')).toContain('stretch')
-      await until(async () => (await house.texts()).some(text => text.includes('Reminder: stretch')))
-      const first = await house.runs()
-      expect(first.map(({ kind, sandbox }) => `${kind} ${sandbox}`)).toEqual([
-        `chat ${one.name}`,
-        `task ${one.name}`,
-      ])
+  describe.concurrent(`${title}${one.missing === undefined ? '' : ` (needs ${one.missing})`}`, () => {
+    attempt(
+      'a person is answered, reminded, answered again, and again after a crash',
+      async ({ onTestFinished }) => {
+        const house = await openHouse({ ...one, sandbox: one.name, atEnd: onTestFinished })
+        expect(await house.say('remind me in two seconds to stretch')).toContain('stretch')
+        await until(async () => (await house.texts()).some(text => text.includes('Reminder: stretch')))
+        const first = await house.runs()
+        expect(first.map(({ kind, sandbox }) => `${kind} ${sandbox}`)).toEqual([
+          `chat ${one.name}`,
+          `task ${one.name}`,
+        ])
 
-      // A follow-up goes into the session that runs.
-      await house.say('help')
-      await house.say('every day at 9 remind me to water the plants')
-      const second = await house.runs()
-      expect(second).toHaveLength(3)
-      expect(second[2]).toMatchObject({ kind: 'chat', status: 'running' })
+        // A follow-up goes into the session that runs.
+        await house.say('help')
+        await house.say('every day at 9 remind me to water the plants')
+        const second = await house.runs()
+        expect(second).toHaveLength(3)
+        expect(second[2]).toMatchObject({ kind: 'chat', status: 'running' })
 
-      // Killed in the middle of a session: the next start ends what is left of it, and answers.
-      await house.daemon()?.kill()
-      await house.up()
-      expect(await house.say('what are my reminders')).toContain('water the plants')
-      const third = await house.runs()
-      expect(third[2]).toMatchObject({ status: 'failed' })
-      expect(third).toHaveLength(4)
+        // Killed in the middle of a session: the next start ends what is left of it, and answers.
+        await house.daemon()?.kill()
+        await house.up()
+        expect(await house.say('what are my reminders')).toContain('water the plants')
+        const third = await house.runs()
+        expect(third[2]).toMatchObject({ status: 'failed' })
+        expect(third).toHaveLength(4)
 
-      await house.daemon()?.stop()
-      expect(processesWith(third[3]?.id ?? 'none')).toEqual([])
-      const texts = await house.texts()
-      expect(texts.filter(text => text.includes('Reminder: stretch'))).toHaveLength(1)
-      expect(texts).toHaveLength(5)
-    })
+        await house.daemon()?.stop()
+        expect(processesWith(third[3]?.id ?? 'none')).toEqual([])
+        const kept: { text: string }[] = JSON.parse(await house.hatchway('messages', 'list', '--json'))
+        const texts = kept.map(({ text }) => text)
+        expect(texts.filter(text => text.includes('Reminder: stretch'))).toHaveLength(1)
+        expect(texts).toHaveLength(5)
+      },
+    )
   })
 }

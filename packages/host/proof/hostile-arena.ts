@@ -385,7 +385,7 @@ function account(
   const decided = new Map<string, number>()
   for (const row of rows) {
     decided.set(String(row.seq), (decided.get(String(row.seq)) ?? 0) + 1)
-    if (row.outcome.ok) continue
+    if (row.outcome?.ok !== false) continue
     const { code } = row.outcome.error
     refused[code] = (refused[code] ?? 0) + 1
     const times = reasons.get(String(row.seq)) ?? 0
@@ -399,7 +399,7 @@ function account(
   if (problems.length > 0) throw new Error(problems.slice(0, 20).join('\n'))
   const shed = summed - unlisted
   return {
-    accepted: rows.filter(row => row.outcome.ok).length,
+    accepted: rows.filter(row => row.outcome?.ok).length,
     refused,
     shed,
     total: rows.length + shed,

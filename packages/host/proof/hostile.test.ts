@@ -41,6 +41,18 @@ const aSweep = async (arena: Arena) => {
   await arena.until('a sweep', () => Date.now() > over)
 }
 
+/** Where the host misses a directory it makes one, at any moment. */
+const linkInPlace = (target: string, path: string) => {
+  for (;;) {
+    rmSync(path, { recursive: true, force: true })
+    try {
+      return symlinkSync(target, path)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    }
+  }
+}
+
 const drops = ['messages', 'tasks', 'groups'] as const
 
 const hosts = [
@@ -145,9 +157,7 @@ for (const { who, users, oneUser, possible } of hosts) {
       for (const name of inside) {
         attack(() => {
           renameSync(join(evil, name), join(evil, `${name}.real`))
-          // Where the host misses a directory it makes one.
-          rmSync(join(evil, name), { recursive: true, force: true })
-          symlinkSync(join(canary.path, 'drop'), join(evil, name))
+          linkInPlace(join(canary.path, 'drop'), join(evil, name))
         })
       }
       attack(() => {

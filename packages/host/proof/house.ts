@@ -5,20 +5,31 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
+import type { z } from 'zod'
+import { groupAnswer, messagesAnswer } from '../src/api/answers.ts'
+import { overSocket } from '../src/api/over-socket.ts'
+import { runsAnswer, transcriptAnswer } from '../src/api/runs.ts'
+import { announcedSocket } from '../src/api/socket.ts'
+import type { Method } from '../src/api/transport.ts'
 import { type Launched, launch } from './launch.ts'
 
 const cli = join(import.meta.dirname, '..', '..', 'cli', 'bin', 'hatchway.mjs')
 const call = promisify(execFile)
+/** An agent may say a megabyte at once. */
+const maxBuffer = 16 * 1024 * 1024
 
 export interface HouseOptions {
   sandbox: string
   environment?: (home: string) => Record<string, string>
   /** whom the daemon runs as; left out: ourselves */
   uid?: number
+  /** is given what takes the house down; left out: done when the test ends, which no concurrent test can say so */
+  atEnd?: (close: () => Promise<void>) => void
 }
 
 /** A daemon as people start it, with a main group, and the command line as people use it. */
-export const openHouse = async ({ sandbox, uid, environment = () => ({}) }: HouseOptions) => {
+export const openHouse = async (options: HouseOptions) => {
+  const { sandbox, uid, environment = () => ({}), atEnd = onTestFinished } = options
   const home = mkdtempSync(join(tmpdir(), 'hatchway-house-'))
   chmodSync(home, 0o755)
   const data = join(home, 'data')
@@ -37,6 +48,7 @@ export const openHouse = async ({ sandbox, uid, environment = () => ({}) }: Hous
   const hatchway = async (...args: string[]) => {
     const { stdout } = await call(process.execPath, [cli, ...args, '--data', data], {
       env: { ...process.env, ...env },
+      maxBuffer,
       ...as,
     })
     return stdout
@@ -46,21 +58,35 @@ export const openHouse = async ({ sandbox, uid, environment = () => ({}) }: Hous
     daemon = launch(data, { env, ...as })
     await daemon.ready
   }
-  onTestFinished(async () => {
+  atEnd(async () => {
     await daemon?.stop()
     rmSync(home, { recursive: true, force: true })
   })
   await hatchway('groups', 'add', '--folder', 'main', '--jid', 'local:main', '--name', 'Main', '--main')
   await up()
-  const list = async (what: string) => JSON.parse(await hatchway(what, 'list', '--json'))
+
+  // A command for each look would cost half a second of a processor. And unlike the commands' own client, which does
+  // the work itself where no daemon runs, this one fails.
+  const request = async <T>(method: Method, path: string, body: unknown, schema: z.ZodType<T>) => {
+    const { status, text } = await overSocket(announcedSocket(data)).request(method, path, body)
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`)
+    return schema.parse(JSON.parse(text))
+  }
+  const only = (group: string | undefined) => (group === undefined ? '' : `&group=${group}`)
   return {
     data,
     up,
     hatchway,
     daemon: () => daemon,
     say: (text: string) => hatchway('chat', '--once', text, '--wait'),
-    runs: (): Promise<{ id: string; kind: string; status: string; sandbox: string }[]> => list('runs'),
-    texts: async (): Promise<string[]> => (await list('messages')).map(({ text }: { text: string }) => text),
+    addGroup: (group: { folder: string; jid: string; name: string }) =>
+      request('POST', '/groups', group, groupAnswer),
+    runs: (group?: string) => request('GET', `/runs?limit=100${only(group)}`, undefined, runsAnswer),
+    show: (runId: string) => request('GET', `/runs/${runId}`, undefined, transcriptAnswer),
+    texts: async (group?: string) =>
+      (await request('GET', `/messages?limit=2000${only(group)}`, undefined, messagesAnswer)).map(
+        ({ text }) => text,
+      ),
   }
 }
 

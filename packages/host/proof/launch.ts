@@ -39,6 +39,8 @@ export function launch(data: string, options: LaunchOptions = {}): Launched {
       // Most proofs are about the hatch; looking for sandboxes takes a second of every start.
       HATCHWAY_AGENTS_ENABLED: 'no',
       HATCHWAY_WEB_ENABLED: 'no',
+      // Started by npm, as far as it knows: then it ends by itself where a test run is killed.
+      npm_lifecycle_event: 'test',
       ...options.env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Task } from '@hatchway/protocol'
+import type { Outcome, Task } from '@hatchway/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { layoutOf } from '../src/layout.ts'
 import { registerGroups } from '../src/register.ts'
@@ -36,6 +36,7 @@ function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
 let live: Live
 let journal: Map<string, CommandRow[]>
 let messages: Map<string, MessageRow[]>
+let questions: Map<number, MessageRow>
 let tasks: Map<string, Task>
 let prompts: Map<string, Task[]>
 let errors: Map<string, string[]>
@@ -84,6 +85,9 @@ beforeAll(async () => {
 
   journal = grouped(live.host.store.commands({ limit: 100_000 }), row => `${row.group}/${row.file}`)
   messages = grouped(live.host.store.messages({}), row => row.messageId ?? row.text)
+  questions = new Map(
+    live.host.store.messages({}).flatMap(row => (row.kind === 'question' ? [[row.id, row]] : [])),
+  )
   tasks = new Map(live.host.store.tasks({}).map(task => [task.id, task]))
   prompts = grouped([...tasks.values()], task => task.prompt)
   errors = grouped(readdirSync(layout.errors), originalName)
@@ -98,7 +102,7 @@ const originalName = (entry: string) => {
   return `${group}/${name}`
 }
 
-type Check = (intent: Intent, sender: string, happened: boolean, target: Target) => void
+type Check = (intent: Intent, sender: string, happened: boolean, target: Target, seq: number) => void
 
 const expectMessage: Check = ({ op, mark, jid, own }, sender, happened) => {
   const found = messages.get(mark) ?? []
@@ -152,6 +156,13 @@ const expectGroupGone: Check = ({ jid = '' }, _, happened, target) => {
   expect(tasks.get(`of-${victim}`)?.status).toBe(happened ? 'cancelled' : 'active')
 }
 
+const expectQuestion: Check = (_, sender, happened, __, seq) => {
+  const question = live.host.store.questions.question(seq)
+  if (!happened) return expect(question).toBeUndefined()
+  expect(question).toMatchObject({ group: sender, jid: jidOf(sender), status: 'open', answers: [null] })
+  expect(questions.get(question?.messageId ?? 0)).toMatchObject({ group: sender, jid: jidOf(sender) })
+}
+
 /** What a refresh does is seen further down; the others have nothing to do anything with yet. */
 const expectNothing: Check = ({ mark }) => expect(messages.has(mark) || prompts.has(mark)).toBe(false)
 
@@ -163,11 +174,12 @@ const expectEffect: Record<(typeof families)[Intent['op']], Check> = {
   register: expectNewGroup,
   unregister: expectGroupGone,
   refresh: expectNothing,
+  question: expectQuestion,
   'host later': expectNothing,
   'self later': expectNothing,
 }
 
-function answerTo(id: string, shape: NonNullable<Said['reply']>['shape'], { outcome }: CommandRow): unknown {
+function answerTo(id: string, shape: NonNullable<Said['reply']>['shape'], outcome: Outcome): unknown {
   const reason = outcome.ok ? '' : `${outcome.error.code}: ${outcome.error.message}`
   switch (shape) {
     case 'receipt':
@@ -188,13 +200,15 @@ describe.each(byWriter)('$name', ({ writer, cases }) => {
     expect(rows).toHaveLength(1)
     const row = rows[0]
     if (!row) return
-    expect(row.outcome.ok ? 'done' : row.outcome.error.code).toBe(code)
+    const { outcome } = row
+    expect(!outcome ? 'answer follows' : outcome.ok ? 'done' : outcome.error.code).toBe(code)
     expect(row).toMatchObject({ group: folder, directory: said.directory, type: said.type })
 
-    expectEffect[families[intent.op]](intent, folder, code === 'done', target)
+    const happened = code === 'done' || code === 'answer follows'
+    expectEffect[families[intent.op]](intent, folder, happened, target, row.seq)
 
     const entries = errors.get(`${folder}/${file}`) ?? []
-    if (row.outcome.ok) {
+    if (outcome?.ok !== false) {
       expect(entries).toEqual([])
     } else {
       const name = `${folder}-e.${row.seq}-${file}.error`
@@ -202,7 +216,7 @@ describe.each(byWriter)('$name', ({ writer, cases }) => {
       expect(readFileSync(join(live.layout.errors, name), 'utf8')).toBe(said.text)
       expect(JSON.parse(readFileSync(join(live.layout.errors, `${name}.json`), 'utf8'))).toMatchObject({
         original_file: file,
-        error: row.outcome.error.message,
+        error: outcome.error.message,
         processed_at: new Date(row.receivedAt).toISOString(),
         source_group: folder,
         code,
@@ -210,23 +224,25 @@ describe.each(byWriter)('$name', ({ writer, cases }) => {
       })
     }
 
-    if (said.reply) {
+    if (said.reply && outcome) {
       const answer: unknown = JSON.parse(readFileSync(join(live.layout.ipc, folder, said.reply.path), 'utf8'))
-      expect(answer).toEqual(answerTo(intent.mark, said.reply.shape, row))
+      expect(answer).toEqual(answerTo(intent.mark, said.reply.shape, outcome))
     }
   })
 })
 
 test('nothing else happened', () => {
+  const isDone = (code: string) => code === 'done' || code === 'answer follows'
   const done = (...wanted: string[]) =>
-    all.filter(({ code, intent }) => code === 'done' && wanted.includes(families[intent.op])).length
+    all.filter(({ code, intent }) => isDone(code) && wanted.includes(families[intent.op])).length
   expect(live.events).toHaveLength(all.length)
-  expect(live.host.store.messages({})).toHaveLength(done('chat'))
+  expect(live.host.store.messages({})).toHaveLength(done('chat', 'question'))
+  expect(questions.size).toBe(done('question'))
   expect(tasks.size).toBe(taskIds.length + victims.length + done('schedule'))
   expect(live.host.store.groups()).toHaveLength(
     3 * writers.length + victims.length + done('register') - done('unregister'),
   )
-  expect(readdirSync(live.layout.errors)).toHaveLength(2 * all.filter(({ code }) => code !== 'done').length)
+  expect(readdirSync(live.layout.errors)).toHaveLength(2 * all.filter(({ code }) => !isDone(code)).length)
 })
 
 test('nobody is given an answer to a file that has no request id', () => {
@@ -238,8 +254,8 @@ test('nobody is given an answer to a file that has no request id', () => {
       for (const name of readdirSync(path)) found.push(`${folder}/${directory}/${name}`)
     }
   }
-  const expected = all.flatMap(({ writer, sender, said }) =>
-    said.reply ? [`${folderOf(writer, sender)}/${said.reply.path}`] : [],
+  const expected = all.flatMap(({ writer, sender, said, code }) =>
+    said.reply && code !== 'answer follows' ? [`${folderOf(writer, sender)}/${said.reply.path}`] : [],
   )
   expect(found.sort()).toEqual(expected.sort())
 })

@@ -208,6 +208,8 @@ async function run(
         const file = event && posted.get(`${event.group}/${event.file}`)
         if (!event || !file || seen.has(event.seq)) continue
         seen.add(event.seq)
+        if (!event.outcome)
+          throw new Error(`${event.file} is answered later, which no command of the model is`)
         const expected = model.handled(file, event.outcome, event.receivedAt)
         if (typeof expected === 'string') {
           expect({ ...brief(file), code: codeOf(event.outcome), repeated: event.repeated }).toEqual({

@@ -22,7 +22,15 @@ export type Target =
 
 export const families: Record<
   Op,
-  'chat' | 'schedule' | 'task' | 'register' | 'unregister' | 'refresh' | 'host later' | 'self later'
+  | 'chat'
+  | 'schedule'
+  | 'task'
+  | 'register'
+  | 'unregister'
+  | 'refresh'
+  | 'question'
+  | 'host later'
+  | 'self later'
 > = {
   send_message: 'chat',
   reply: 'chat',
@@ -43,7 +51,7 @@ export const families: Record<
   finished_work: 'self later',
   sync_worktree: 'self later',
   call_service: 'self later',
-  ask_user: 'self later',
+  ask_user: 'question',
   check_shell: 'self later',
 }
 
@@ -54,11 +62,12 @@ const targetsOf: Record<(typeof families)[Op], readonly Target[]> = {
   register: ['new', 'taken chat', 'taken folder'],
   unregister: ['victim', 'main', 'nobody'],
   refresh: ['host'],
+  question: ['own'],
   'host later': ['host'],
   'self later': ['own'],
 }
 
-/** The permission table in the documents' words, written down a second time. `done`, or the code of the refusal. */
+/** The permission table in the documents' words, written down a second time. `done`, `answer follows`, or the code. */
 function verdict(op: Op, sender: Sender, target: Target): string {
   if (sender === 'stray') return 'unregistered_group'
   const main = sender === 'main'
@@ -80,6 +89,8 @@ function verdict(op: Op, sender: Sender, target: Target): string {
       return target === 'victim' ? 'done' : 'not_found'
     case 'refresh':
       return main ? 'done' : 'forbidden'
+    case 'question':
+      return 'answer follows'
     case 'host later':
       return main ? 'unavailable' : 'forbidden'
     case 'self later':

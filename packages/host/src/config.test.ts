@@ -37,6 +37,8 @@ test('without a file and variables every value is the default', async () => {
     commandsPerMinute: 60_000,
     filesWaiting: 50_000,
     openTasks: 1000,
+    openRequests: 1000,
+    openTodos: 1000,
     errorBytes: 268_435_456,
   })
 })

@@ -25,6 +25,11 @@ import { acquire } from './lock.ts'
 import { createLogger } from './logger.ts'
 import { createOperator } from './operator.ts'
 import { createRateLimit } from './policy/rate.ts'
+import { type Catalogue, createCatalogue, digestOf, listingFor } from './services/catalogue.ts'
+import { createDesk, type Desk } from './services/desk.ts'
+import { openServices } from './services/open.ts'
+import { createSaidTodos } from './services/said-todos.ts'
+import { sweepUnread } from './services/unread.ts'
 import { createPositions } from './store/positions.ts'
 import { openStore } from './store/sqlite.ts'
 import type { CommandEvent, Host } from './types.ts'
@@ -39,6 +44,8 @@ export interface OpenOptions {
 const pruneEveryMs = 60_000
 /** while there is more than is kept */
 const pruneAgainMs = 50
+/** how long a large answer is given again to whoever asks again */
+const largeAnswersMs = 3_600_000
 const lockWaitMs = 3000
 /** More than finished files that may still lie in the spool: without its row, one would be executed again. */
 const rowsNeeded = 200_000
@@ -68,14 +75,43 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     staging: layout.staging,
     limitBytes: config.limits.errorBytes,
   })
-  const snapshots = createSnapshots({ layout, store, log, fault, now })
+  const { questionMs } = config.services
+  const snapshots = createSnapshots({
+    layout,
+    store,
+    log,
+    fault,
+    now,
+    services: group => catalogue && listingFor(catalogue, group, questionMs),
+  })
   const replies = createReplies({ layout, owner, log })
   const listeners = new Set<(event: CommandEvent) => void>()
   const startedAt = now().toISOString()
   let spool: Spool | undefined
   let agents: OpenAgents | undefined
+  let catalogue: Catalogue | undefined
+  let desk: Desk | undefined
+  const positions = createPositions(store)
   const chats = options.watch
-    ? createChats({ store, config, log, now: Date.now, kick: () => agents?.agents.kick() })
+    ? createChats({
+        store,
+        config,
+        log,
+        now: Date.now,
+        kick: () => agents?.agents.kick(),
+        desk: () => desk,
+        todo: createSaidTodos({
+          store,
+          positions,
+          limit: config.limits.openTodos,
+          now: Date.now,
+          changed: folder => {
+            snapshots.todosChanged(folder)
+            snapshots.settle(false)
+            outbox?.kick()
+          },
+        }),
+      })
     : undefined
 
   const groupAdded = (folder: string) => {
@@ -109,13 +145,16 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     outbox,
     quarantine,
     groupAdded,
-    groupRemoved: () => agents?.agents.kick(),
+    groupRemoved: folder => {
+      desk?.groupGone(folder)
+      agents?.agents.kick()
+    },
+    desk: () => desk,
     tasksChanged: () => agents?.scheduler.kick(),
     groupsChanged: () => chats?.groupsChanged(),
     log,
     fault,
   })
-  const positions = createPositions(store)
   const operator = createOperator({
     config,
     store,
@@ -156,6 +195,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     ...operator,
     chats,
     agents: () => agents,
+    services: () => catalogue && desk && { catalogue, desk },
     mode: folder => spool?.mode(folder),
     start: async () => {},
     startAgents: async () => {},
@@ -175,6 +215,23 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   }
   if (!options.watch) return host
 
+  const known = createCatalogue({
+    services: await openServices({ config, layout, environment: process.env, log }),
+    log,
+    changed: () => snapshots.servicesAre(digestOf(known, questionMs)),
+  })
+  catalogue = known
+  const requests = createDesk({
+    catalogue: known,
+    store: store.requests,
+    group: store.group,
+    replies,
+    timezone: config.timezone,
+    log,
+    now: Date.now,
+    answered: (request, outcome) => chats?.questions.over(request, outcome),
+  })
+  desk = requests
   const rate = createRateLimit({ perMinute: config.limits.commandsPerMinute })
   const reboot = createReboot(store)
   const intake = createIntake({
@@ -187,6 +244,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     log,
     fault,
     handledBefore: reboot.handledBefore,
+    services: { catalogue: known, questionMs },
     publish: event => {
       for (const listener of listeners) listener(event)
     },
@@ -248,6 +306,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
 
   let stopped = false
   let strays: Strays | undefined
+  let unread: { stop(): void } | undefined
   let chores: NodeJS.Timeout | undefined
 
   return {
@@ -268,8 +327,15 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       })
       const cleanlyStopped = store.meta('snapshots') === version
       store.setMeta('snapshots', '')
+      requests.resume()
+      chats?.questions.mend()
       await running.start()
       reboot.over()
+      known
+        .start()
+        .catch(error => log.error({ err: error }, 'services could not be started'))
+        .finally(() => requests.ready())
+      unread = sweepUnread({ store, replies, unreadMs: config.services.unreadMs })
       // After a clean stop they are as they should be; a look at each is taken all the same, in no hurry.
       snapshots.everything(!cleanlyStopped)
       outbox?.kick()
@@ -278,6 +344,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         try {
           quarantine.flush()
           more = store.prune({ ...config.keep, commands: Math.max(config.keep.commands, rowsNeeded) })
+          more = store.requests.prune(Date.now() - largeAnswersMs) || more
         } catch (error) {
           log.error({ err: error }, 'tidying up failed; it is tried again in a minute')
         }
@@ -303,6 +370,11 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         owner,
         typing: (jid, on) => chats?.typing(jid, on),
         said: () => outbox?.kick(),
+        begins: snapshots.showServices,
+        gone: folder => {
+          requests.containerGone(folder)
+          replies.clear(folder)
+        },
         tasksChanged: folder => {
           snapshots.tasksChanged(folder)
           snapshots.settle(false)
@@ -320,6 +392,9 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       strays?.stop()
       await chats?.disconnect()
       await agents?.stop()
+      unread?.stop()
+      await requests.stop()
+      await known.stop()
       snapshots.flush()
       store.setMeta('snapshots', version)
       await host.stop()

@@ -24,7 +24,7 @@ export function createOperator(options: {
 
   const asOperator = async (
     needs: { taskIds: string[] },
-    work: (context: OperationContext) => Outcome,
+    work: (context: OperationContext) => Outcome | null,
   ): Promise<Outcome> => {
     const collected: Effect[] = []
     const outcome = await store.transaction({ requests: [], taskIds: needs.taskIds }, transaction =>
@@ -39,7 +39,9 @@ export function createOperator(options: {
       }),
     )
     effects.apply(collected)
-    return outcome
+    return (
+      outcome ?? refuse('invalid_field', 'An operator is no group, and waits for no answer of a service.')
+    )
   }
   const refuse = (code: Parameters<typeof refusal>[0], message: string): Outcome => ({
     ok: false,

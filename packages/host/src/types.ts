@@ -3,6 +3,8 @@ import type { Quarantine, WatchMode } from '@hatchway/spool'
 import type { OpenAgents } from './agents/open.ts'
 import type { Chats } from './channels/chats.ts'
 import type { Config } from './config.ts'
+import type { Catalogue } from './services/catalogue.ts'
+import type { Desk } from './services/desk.ts'
 import type { CommandRow, Store } from './store/types.ts'
 
 /** One handled command, as `hatchway tail` and the console see it the moment it is durable. */
@@ -13,7 +15,8 @@ export interface CommandEvent {
   dialect: CommandRow['dialect']
   type: string | null
   requestId: string | null
-  outcome: Outcome
+  /** null: accepted, and the answer follows */
+  outcome: Outcome | null
   receivedAt: number
   tookUs: number
   /** how long the file lay there before it was claimed, by its own clock */
@@ -57,6 +60,7 @@ export interface Host {
   /** only a daemon has them */
   chats: Chats | undefined
   agents(): OpenAgents | undefined
+  services(): { catalogue: Catalogue; desk: Desk } | undefined
   /** begins to take files; resolves when whatever was waiting is finished */
   start(): Promise<void>
   /** begins to hear people, to run agents and to keep the schedule */

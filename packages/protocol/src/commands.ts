@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { folderSchema, jidSchema, taskIdSchema } from './identifiers.ts'
+import { folderSchema, jidSchema, requestIdSchema, taskIdSchema, toolNameSchema } from './identifiers.ts'
 
 /**
  * The canonical commands: what an agent can ask of its host, whatever dialect it spoke. Each schema names every
@@ -122,9 +122,7 @@ const deploy = z.object({
 const resetContext = z.object({ message: z.string().max(200_000).optional() })
 
 const callService = z.object({
-  tool: z
-    .string()
-    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/, 'must be 1 to 128 letters, digits, "_", ".", ":" or "-"'),
+  tool: toolNameSchema,
   arguments: z.record(z.string(), z.unknown()),
 })
 
@@ -141,6 +139,10 @@ const askUser = z.object({
     )
     .min(1)
     .max(4),
+})
+
+const cancelRequest = z.object({
+  request_id: requestIdSchema.describe('of a request of the own group that is not answered yet'),
 })
 
 const checkShell = z.object({ command: text(200_000) })
@@ -166,6 +168,7 @@ export const payloads = {
   sync_worktree: nothing.describe('merges the commits of the group’s worktree'),
   call_service: callService.describe('has a service of the host do something'),
   ask_user: askUser.describe('asks the people in the chat, and waits'),
+  cancel_request: cancelRequest.describe('takes a request to a service or to people back'),
   check_shell: checkShell.describe('asks whether a shell command may run'),
 } as const
 
@@ -195,6 +198,7 @@ export const commandSchema = z.discriminatedUnion('type', [
   command('sync_worktree'),
   command('call_service'),
   command('ask_user'),
+  command('cancel_request'),
   command('check_shell'),
 ])
 

@@ -3,6 +3,7 @@ import type { Command } from './commands.ts'
 import type { Refusal } from './errors.ts'
 import { requestIdSchema } from './identifiers.ts'
 import type { Outcome } from './receipts.ts'
+import type { Progress, Services, Todo } from './services.ts'
 import type { DialectName, Group, Task } from './snapshots.ts'
 
 /** A file as it came in: where it lay, and its JSON. Nothing in it says who sent it; the directory does. */
@@ -52,6 +53,12 @@ export interface Dialect {
   tasks(tasks: readonly Task[], viewer: Group): OutgoingFile
   /** undefined: this viewer gets no such file */
   groups(groups: readonly Group[], viewer: Group, syncedAt: string): OutgoingFile | undefined
+  /** what the group may ask services for; left out: its containers know no such file */
+  services?(services: Services): OutgoingFile
+  /** left out: its containers know no such file */
+  todos?(todos: readonly Todo[]): OutgoingFile
+  /** how far a request has come; left out: its containers would take it for something else */
+  progress?(progress: Progress): OutgoingFile
   /** a message for the running session; `name` is the file's, without `.json` */
   input(message: InputMessage, name: string): OutgoingFile
   /** asks the session to finish after its current turn */

@@ -30,7 +30,13 @@ export const errorCodes = {
   quota_exceeded:
     'The group has as many of these as it may have. Remove some it no longer needs, or ask the operator for more.',
   unavailable: 'This host does not offer what was asked for.',
-  expired: 'No decision was made in time.',
+  expired: 'Neither a decision nor an answer came in time. What was asked for may or may not have happened.',
+  cancelled: 'The request was taken back before it was answered. Its service was told to stop.',
+  interrupted:
+    'The host stopped while a service was at work on the request. It may have happened or not: look before asking again.',
+  service_failed:
+    'The service could not do it. The message says why; ask again only if that can have changed.',
+  answer_too_large: 'The answer is larger than may be given. Ask for less of it.',
   internal: 'The host failed while handling the command. The file is kept; an operator can replay it.',
 } as const
 

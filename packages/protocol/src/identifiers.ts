@@ -25,3 +25,7 @@ export const taskIdSchema = z
 export const requestIdSchema = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/, 'must be 1 to 128 letters, digits, "-" or "_"')
+
+export const toolNameSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/, 'must be 1 to 128 letters, digits, "_", ".", ":" or "-"')

@@ -56,6 +56,7 @@ const accepted: readonly [directory: string, body: IncomingFile['body']][] = [
   ['tasks', { type: 'sync_worktree_to_main', requestId: 'r-1' }],
   ['tasks', { type: 'service:create_event', request_id: 'r-1', title: 'Dentist', version: 2 }],
   ['tasks', { type: 'ask_user:ask', request_id: 'r-1', questions: [{ question: 'Why?' }] }],
+  ['tasks', { version: 1, id: 'r-1', type: 'cancel_request', payload: { request_id: 'r-0' } }],
   ['tasks', { type: 'security:bash_check', request_id: 'r-1', command: 'ls' }],
   ['tasks', { type: 'x_post', requestId: 'r-1', content: 'Hello' }],
   ['tasks', enveloped('schedule_task', { prompt: 'p', ...cron, chat_jid: '2@g.us' })],

@@ -1,11 +1,15 @@
+import { drawCard, focusIn } from './card.js'
+import { arrange, make, visible } from './parts.js'
+
 /**
  * The chat in the browser. Whatever people and agents write is set as text, never as markup; the page's content policy
  * would stop it as well.
  *
  * @typedef {{jid: string, name: string, main: boolean, channel: string, writable: boolean, trigger: string | null,
  *   typing: boolean}} Room
- * @typedef {{key: string, direction: 'in' | 'out', jid: string, kind: 'text' | 'reaction', sender: string | null,
- *   text: string, at: string, status: string, error: string | null}} Entry
+ * @typedef {{key: string, direction: 'in' | 'out', jid: string, kind: 'text' | 'reaction' | 'question',
+ *   sender: string | null, text: string, at: string, status: string, error: string | null,
+ *   question?: import('./card.js').Card}} Entry
  * @typedef {{id: string, jid: string, text: string, failed: string | undefined}} Outgoing
  */
 
@@ -31,6 +35,8 @@ let rooms = []
 let room
 /** @type {Map<string, Entry>} */
 let entries = new Map()
+/** @type {Map<string, {state: string, item: Element}>} questions as they are shown, by key */
+const cards = new Map()
 /** @type {Map<string, Outgoing>} what is on its way to the host */
 const outgoing = new Map()
 /** @type {Set<string>} */
@@ -52,14 +58,6 @@ async function ask(path, init) {
   if (response.ok) return answer
   if (response.status === 403 && answer.error?.code === 'forbidden' && !init) show('signed out')
   throw new Error(answer.error?.message ?? `the host answered ${response.status}`)
-}
-
-/** @param {string} tag @param {string} [className] @param {string} [text] */
-function make(tag, className, text) {
-  const element = document.createElement(tag)
-  if (className) element.className = className
-  if (text !== undefined) element.textContent = text
-  return element
 }
 
 /** @param {'connecting' | 'connected' | 'disconnected' | 'signed out'} state */
@@ -98,6 +96,7 @@ async function loadRooms() {
 async function enter(next) {
   room = next
   entries = new Map()
+  cards.clear()
   unread.delete(next.jid)
   history.replaceState(null, '', `#${encodeURIComponent(next.jid)}`)
   part('rooms').classList.remove('open')
@@ -175,11 +174,19 @@ function drawEntries() {
     const isNewDay = itsDay !== day
     if (isNewDay) items.push(make('li', 'day', itsDay))
     day = itsDay
-    items.push(drawEntry(entry, date, !isNewDay && before !== undefined && goesOn(before, entry)))
+    const isMore = !isNewDay && before !== undefined && goesOn(before, entry)
+    items.push(entry.question ? cardOf(entry, date, isMore) : drawEntry(entry, date, isMore))
     before = entry
   }
   for (const each of outgoing.values()) if (each.jid === room?.jid) items.push(drawOutgoing(each))
-  part('entries').replaceChildren(...items)
+  const active = document.activeElement
+  // Whoever tapped on it has no use for a keyboard that comes up.
+  const key = active?.matches(':focus-visible') ? active.closest('.entry.question')?.dataset.key : undefined
+  arrange(part('entries'), items)
+  if (key !== undefined && !active.isConnected) {
+    const card = cards.get(key)?.item
+    if (!card?.isConnected || !focusIn(card, active.id)) box.focus({ preventScroll: true })
+  }
   part('older').hidden = !older
   part('empty').hidden = items.length > 0 || !room?.writable
   if (isAtEnd) log.scrollTop = log.scrollHeight
@@ -191,14 +198,29 @@ const goesOn = (before, entry) =>
   before.sender === entry.sender &&
   Date.parse(entry.at) - Date.parse(before.at) < togetherMs
 
-/** Characters that are obeyed and not seen: escapes, and what makes a line read in another direction. */
-const obeyed = /(?![\n\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/gu
+/** A card that has not changed stays the same element. @param {Entry} entry @param {Date} date @param {boolean} isMore */
+function cardOf(entry, date, isMore) {
+  const state = JSON.stringify([entry, isMore, room?.writable])
+  const known = cards.get(entry.key)
+  if (known?.state === state) return known.item
+  const item = drawEntry(entry, date, isMore)
+  cards.set(entry.key, { state, item })
+  return item
+}
 
-/** @param {string} text */
-const visible = text =>
-  text
-    .replaceAll('\r\n', '\n')
-    .replace(obeyed, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+/** @param {Entry} entry @param {number} question @param {{option: number} | {text: string}} answer */
+async function choose({ key, jid, question: { id } }, question, answer) {
+  const card = await ask(`/chats/${encodeURIComponent(jid)}/questions/${id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ question, ...answer }),
+  })
+  // While events come, they bring it, in the order in which it happened.
+  const entry = entries.get(key)
+  if (source?.readyState === EventSource.OPEN || !entry) return
+  entries.set(key, { ...entry, question: card })
+  drawEntries()
+}
 
 /** @param {Entry} entry @param {Date} date @param {boolean} isMore */
 function drawEntry(entry, date, isMore) {
@@ -216,7 +238,13 @@ function drawEntry(entry, date, isMore) {
   time.dateTime = entry.at
   time.title = date.toLocaleString()
   about.append(time)
-  item.append(about, make('div', 'words', visible(entry.text)))
+  item.dataset.key = entry.key
+  item.append(
+    about,
+    entry.question
+      ? drawCard(entry.question, room?.writable === true, (...choice) => choose(entry, ...choice))
+      : make('div', 'words', visible(entry.text)),
+  )
   if (isFailed) item.append(make('div', 'fate', `not delivered: ${entry.error ?? ''}`))
   else if (entry.status === 'pending' && entry.error) {
     item.append(make('div', 'fate', `not delivered yet: ${entry.error}`))
@@ -271,7 +299,10 @@ function onEntry(entry) {
     drawEntries()
     if (document.visibilityState === 'visible') return
   }
-  if (entry.direction === 'out') unread.set(entry.jid, (unread.get(entry.jid) ?? 0) + 1)
+  // A card that changes was counted when it came.
+  const { status, answers } = entry.question ?? { status: 'open', answers: [] }
+  const isNew = status === 'open' && answers.every(answer => answer === null)
+  if (entry.direction === 'out' && isNew) unread.set(entry.jid, (unread.get(entry.jid) ?? 0) + 1)
   drawRooms()
 }
 

@@ -1,13 +1,14 @@
-import { type FSWatcher, statSync, unlinkSync, watch } from 'node:fs'
+import { unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Receipt, receiptSchema } from '@hatchway/protocol'
+import { type Progress, progressSchema, type Receipt, receiptSchema } from '@hatchway/protocol'
+import { createDirectoryWatch } from './directory-watch.ts'
 import { complain, reasonOf } from './failure.ts'
 import { jsonIn, readHostFile } from './read-file.ts'
 
 /** The answer to one request: a receipt, or what is wrong with the file in its place. */
 export type Answer = { receipt: Receipt } | { problem: string }
 
-/** Rings when the answer may be there. Events are only a doorbell (lesson 17): nobody relies on it. */
+/** Rings when the answer, or word of how far it has come, may be there. */
 export interface Bell {
   onRing: (() => void) | undefined
   close(): void
@@ -18,56 +19,44 @@ export interface Bells {
   listen(id: string): Bell | undefined
 }
 
+const answerName = (id: string) => `${id}.json`
+const progressName = (id: string) => `${id}.progress.json`
+
 /**
  * The bells of all requests hang on one watch, which is put up for the first of them and stays: to put one up for each
  * costs as much as to post the request (measured).
  */
 export function createBells(responses: string): Bells {
   const waiting = new Map<string, Bell>()
-  let watched: { watcher: FSWatcher; directory: string } | undefined
-
-  const hang = () => {
-    // Before the watch: a directory that was replaced in between is then found to be another one the next time.
-    const directory = identityOf(responses)
-    if (watched?.directory === directory) return
-    watched?.watcher.close()
-    watched = undefined
-    const watcher = watch(responses, { persistent: false })
-    watched = { watcher, directory }
-    watcher.on('change', (_event, name) => {
-      if (name === null) for (const bell of [...waiting.values()]) bell.onRing?.()
-      else waiting.get(String(name))?.onRing?.()
-    })
-    watcher.on('error', () => {
-      watcher.close()
-      if (watched?.watcher === watcher) watched = undefined
-    })
-  }
+  const watch = createDirectoryWatch(responses, name => {
+    if (name === null) for (const bell of new Set(waiting.values())) bell.onRing?.()
+    else waiting.get(name)?.onRing?.()
+  })
 
   return {
     listen(id) {
       try {
-        hang()
+        watch.hang()
       } catch (error) {
         complain(`answers are looked for, not listened for: ${reasonOf(error)}`)
         return undefined
       }
-      const name = `${id}.json`
-      const bell: Bell = { onRing: undefined, close: () => waiting.delete(name) }
-      waiting.set(name, bell)
+      const names = [answerName(id), progressName(id)]
+      const bell: Bell = {
+        onRing: undefined,
+        close() {
+          for (const name of names) waiting.delete(name)
+        },
+      }
+      for (const name of names) waiting.set(name, bell)
       return bell
     },
   }
 }
 
-function identityOf(path: string): string {
-  const { dev, ino } = statSync(path, { bigint: true })
-  return `${dev}:${ino}`
-}
-
 /** Reads the answer and clears it away; undefined while there is none. */
 export function takeAnswer(responses: string, id: string): Answer | undefined {
-  const path = join(responses, `${id}.json`)
+  const path = join(responses, answerName(id))
   const file = readHostFile(path)
   if ('missing' in file) return undefined
   try {
@@ -82,6 +71,36 @@ export function takeAnswer(responses: string, id: string): Answer | undefined {
     : { problem: 'the host’s answer is of no use: it is not a receipt for this request' }
 }
 
+/** The host clears it away with the answer; for an answer that nobody waits for any longer, we do. */
+export function clearProgress(responses: string, id: string): void {
+  try {
+    unlinkSync(join(responses, progressName(id)))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
+      return
+    complain(`word of a request’s progress stays behind: ${reasonOf(error)}`)
+  }
+}
+
+/** Tells each step once. What is no progress is complained of once: it is not worth losing the answer for. */
+export function createProgressReader(
+  responses: string,
+  id: string,
+  tell: (step: Progress) => void,
+): () => void {
+  let seen: string | undefined
+  return () => {
+    const file = readHostFile(join(responses, progressName(id)))
+    if ('missing' in file) return
+    const found = 'text' in file ? file.text : file.problem
+    if (found === seen) return
+    seen = found
+    const step = progressSchema.safeParse('text' in file ? jsonIn(file.text) : undefined)
+    if (step.success && step.data.id === id) tell(step.data)
+    else complain(`word of a request’s progress is of no use${'problem' in file ? `: ${file.problem}` : ''}`)
+  }
+}
+
 /** Between two looks: short at first, as most answers come within milliseconds. */
 const shortestMs = 2
 const longestMs = 100
@@ -93,8 +112,10 @@ export function awaitAnswer(options: {
   bell: Bell | undefined
   signal: AbortSignal
   timeoutMs: number
+  /** looks how far the host has come; before the answer, as that is the end of it */
+  readProgress: (() => void) | undefined
 }): Promise<Answer | undefined> {
-  const { responses, id, bell, signal } = options
+  const { responses, id, bell, signal, readProgress } = options
   const deadline = performance.now() + options.timeoutMs
   return new Promise(resolve => {
     let timer: NodeJS.Timeout | undefined
@@ -107,6 +128,7 @@ export function awaitAnswer(options: {
     }
     const giveUp = () => finish(undefined)
     const look = () => {
+      readProgress?.()
       const answer = takeAnswer(responses, id)
       if (answer) finish(answer)
       return answer !== undefined

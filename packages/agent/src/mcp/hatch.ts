@@ -1,9 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { unlinkSync } from 'node:fs'
+import { existsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type CommandType,
   isRefusal,
+  type Progress,
   parseStrict,
   type Receipt,
   type Refusal,
@@ -11,8 +12,15 @@ import {
   translate,
 } from '@hatchway/protocol'
 import { post } from '@hatchway/spool'
-import { type Answer, awaitAnswer, createBells, takeAnswer } from './answer.ts'
-import { reasonOf } from './failure.ts'
+import {
+  type Answer,
+  awaitAnswer,
+  clearProgress,
+  createBells,
+  createProgressReader,
+  takeAnswer,
+} from './answer.ts'
+import { complain, reasonOf } from './failure.ts'
 
 /**
  * One request through the hatch, from the agent's side. It ends in exactly one of these, and the agent is told which:
@@ -21,17 +29,19 @@ import { reasonOf } from './failure.ts'
  *   answered    the host has decided, and its receipt says what (promise 5).
  *   withdrawn   the host had not taken the file when the time was up or the caller gave up; it was taken back, so
  *               nothing happened and nothing will. The host claims by renaming: either it has the file or we do.
- *   unknown     the host took the file and no receipt that can be read came. It may have happened or not.
+ *   unknown     the host took the file and no receipt that can be read came. It may have happened or not. Where the
+ *               host may still be at it, it was asked to stop.
  */
 export type Outcome =
   | { state: 'unsent'; error: Refusal | { code: 'not_sent'; message: string } }
   | { state: 'answered'; receipt: Receipt }
   | { state: 'withdrawn'; id: string; reason: string }
-  | { state: 'unknown'; id: string; reason: string }
+  | { state: 'unknown'; id: string; reason: string; toldToStop: boolean }
 
 export interface HatchOptions {
   /** the group's directory as it is mounted here */
   ipc: string
+  /** how long the host may take to begin, and to answer where nothing else is said */
   timeoutMs: number
   /** the largest file the host reads: of a larger one it cannot even read who asked */
   fileBytes: number
@@ -43,6 +53,9 @@ interface Waiting {
   signal: AbortSignal
   /** called once the file lies there */
   posted?(id: string): void
+  /** how long the host allows itself for what it has begun; it says so itself when that is over */
+  hostMs?: number | undefined
+  progress?: ((step: Progress) => void) | undefined
 }
 
 export interface Hatch {
@@ -53,6 +66,10 @@ export interface Hatch {
 const depth = 64
 /** Answers that came too late are cleared away with the next request; more than these are not remembered. */
 const maxAbandoned = 100
+/** How much later than it says the host may answer. */
+const marginMs = 10_000
+/** What the host may be at for minutes: it is told when nobody waits for it any longer. */
+const stoppable: ReadonlySet<CommandType> = new Set(['call_service', 'ask_user'])
 
 export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions): Hatch {
   const responses = join(ipc, 'responses')
@@ -60,19 +77,37 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
   const abandoned = new Set<string>()
 
   const clearAbandoned = () => {
-    for (const id of abandoned) if (takeAnswer(responses, id)) abandoned.delete(id)
+    for (const id of abandoned) {
+      if (!takeAnswer(responses, id)) continue
+      clearProgress(responses, id)
+      abandoned.delete(id)
+    }
   }
   const abandon = (id: string) => {
+    clearProgress(responses, id)
     abandoned.add(id)
     const [oldest] = abandoned
     if (abandoned.size > maxAbandoned && oldest !== undefined) abandoned.delete(oldest)
   }
 
+  /** Nobody waits for what comes of it: the host answers the request itself, which is cleared away like this answer. */
+  const tellToStop = (request_id: string): boolean => {
+    const id = randomUUIDv7()
+    try {
+      post(join(ipc, 'tasks'), envelope(id, 'cancel_request', { request_id }))
+      abandon(id)
+      return true
+    } catch (error) {
+      complain(`the host could not be asked to stop: ${reasonOf(error)}`)
+      return false
+    }
+  }
+
   return {
-    async request(type, payload, { signal, posted }) {
+    async request(type, payload, { signal, posted, hostMs, progress }) {
       const id = randomUUIDv7()
       const directory = type === 'send_message' || type === 'react' ? 'messages' : 'tasks'
-      const content = JSON.stringify({ version: 1, id, type, payload, sent_at: new Date().toISOString() })
+      const content = envelope(id, type, payload)
       const refused = refusedByRule(directory, content, fileBytes)
       if (refused) return { state: 'unsent', error: refused }
       clearAbandoned()
@@ -88,19 +123,34 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
           return unsent(`the request could not be written: ${reasonOf(error)}`)
         }
         posted?.(id)
-        const answer = await awaitAnswer({ responses, id, bell, signal, timeoutMs })
+        const path = join(ipc, directory, name)
+        const wholeMs = hostMs === undefined ? timeoutMs : hostMs + Math.min(timeoutMs, marginMs)
+        const readProgress = progress && createProgressReader(responses, id, progress)
+        const waitFor = (ms: number) =>
+          awaitAnswer({ responses, id, bell, signal, timeoutMs: ms, readProgress })
+        const toBeginMs = Math.min(timeoutMs, wholeMs)
+        let answer = await waitFor(toBeginMs)
+        // A host that has not even begun by then is not there: nobody waits an hour for it.
+        const isBegun = !answer && !signal.aborted && wholeMs > toBeginMs && !existsSync(path)
+        if (isBegun) answer = await waitFor(wholeMs - toBeginMs)
         if (answer) return outcomeOf(id, answer)
 
         const why = signal.aborted
           ? 'the call was cancelled'
-          : `no answer came within ${Math.round(timeoutMs / 1000)} seconds`
-        const withdrawal = withdraw(join(ipc, directory, name))
+          : `no answer came within ${Math.round((isBegun ? wholeMs : toBeginMs) / 1000)} seconds`
+        const withdrawal = withdraw(path)
         if (withdrawal === 'withdrawn') return { state: 'withdrawn', id, reason: why }
         // The host may have answered just now, between the last look and the attempt to withdraw.
         const late = takeAnswer(responses, id)
         if (late) return outcomeOf(id, late)
         abandon(id)
-        return { state: 'unknown', id, reason: withdrawal === 'taken' ? why : `${why}; ${withdrawal}` }
+        const isTaken = withdrawal === 'taken'
+        return {
+          state: 'unknown',
+          id,
+          reason: isTaken ? why : `${why}; ${withdrawal}`,
+          toldToStop: isTaken && stoppable.has(type) && tellToStop(id),
+        }
       } finally {
         bell?.close()
       }
@@ -113,7 +163,10 @@ const unsent = (message: string): Outcome => ({ state: 'unsent', error: { code: 
 const outcomeOf = (id: string, answer: Answer): Outcome =>
   'receipt' in answer
     ? { state: 'answered', receipt: answer.receipt }
-    : { state: 'unknown', id, reason: answer.problem }
+    : { state: 'unknown', id, reason: answer.problem, toldToStop: false }
+
+const envelope = (id: string, type: CommandType, payload: Record<string, unknown>): string =>
+  JSON.stringify({ version: 1, id, type, payload, sent_at: new Date().toISOString() })
 
 /** What the host would refuse is refused here, by the same rules and in the same words, before anything is written. */
 function refusedByRule(directory: string, content: string, fileBytes: number): Refusal | undefined {

@@ -6,13 +6,13 @@ const largest = 16_777_216
 export type FileRead = { text: string } | { missing: true } | { problem: string }
 
 /** A file the host has written, whole by its promise 1; what else may lie there under its name is not waited for. */
-export function readHostFile(path: string): FileRead {
+export function readHostFile(path: string, limit = largest): FileRead {
   try {
     const fd = openSync(path, flags)
     try {
       const about = fstatSync(fd)
       if (!about.isFile()) return { problem: 'it is not a regular file' }
-      if (about.size > largest) return { problem: `it is larger than ${largest} bytes` }
+      if (about.size > limit) return { problem: `it is larger than ${limit} bytes` }
       return { text: readFileSync(fd, 'utf8') }
     } finally {
       closeSync(fd)
@@ -25,12 +25,26 @@ export function readHostFile(path: string): FileRead {
   }
 }
 
+const deepest = 500
+
 /** The JSON in a text, or undefined: a parser's own message would quote it (lesson 13). */
 export function jsonIn(text: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch (error) {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
+  return isTooDeep(value) ? undefined : value
+}
+
+/** What can be read at any depth can be written only to some: passed on, it would take the whole connection down. */
+function isTooDeep(value: unknown): boolean {
+  let level = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > deepest) return true
+    level = level.flatMap(node => (typeof node === 'object' && node !== null ? Object.values(node) : []))
+  }
+  return false
 }

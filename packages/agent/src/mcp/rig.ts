@@ -1,10 +1,12 @@
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import type { Services } from '@hatchway/protocol'
+import { post } from '@hatchway/spool'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
@@ -53,6 +55,52 @@ export async function onlyFile(
   if (others.length > 0) throw new Error(`there are ${others.length + 1} files in ${directory}`)
   const path = join(directory, name)
   return { ...envelope.parse(JSON.parse(readFileSync(path, 'utf8'))), path, name }
+}
+
+type Listing = Services['tools'][number]
+
+/** A service in services.json. */
+export const listing = (name: string, more: Partial<Listing> = {}): Listing => ({
+  name,
+  title: `The tool ${name}`,
+  description: `does ${name}`,
+  service: 'test',
+  input_schema: { type: 'object', properties: { key: { type: 'string' } }, required: ['key'] },
+  annotations: { readOnlyHint: true, openWorldHint: false },
+  answers: 'facts',
+  timeout_ms: 60_000,
+  ...more,
+})
+
+/** What a host does with services, by hand: so that a test decides when, and in what order. */
+export function playHost(ipc = ipcFolder()) {
+  const tasks = join(ipc, 'tasks')
+  const responses = join(ipc, 'responses')
+  return {
+    ipc,
+    tasks,
+    responses,
+    offer(tools: readonly Listing[], questions: Services['questions'] = null) {
+      post(ipc, JSON.stringify({ tools, questions }), { name: 'services.json' })
+    },
+    /** takes the file as the host does */
+    async take() {
+      const file = await onlyFile(tasks)
+      unlinkSync(file.path)
+      return file
+    },
+    progress(id: string, step: object) {
+      post(responses, JSON.stringify({ version: 1, id, ...step }), { name: `${id}.progress.json` })
+    },
+    answer(id: string, result: object) {
+      rmSync(join(responses, `${id}.progress.json`), { force: true })
+      post(responses, JSON.stringify({ version: 1, id, ok: true, result }), { name: `${id}.json` })
+    },
+    refuse(id: string, code: string, message: string) {
+      const error = { code, message }
+      post(responses, JSON.stringify({ version: 1, id, ok: false, error }), { name: `${id}.json` })
+    },
+  }
 }
 
 export const agent = join(import.meta.dirname, '..', 'main.ts')
@@ -117,14 +165,27 @@ const calledFrom = (answer: unknown): Called => {
 interface CallOptions {
   signal?: AbortSignal
   timeout?: number
-  onprogress?: (progress: { progress: number; message?: string | undefined }) => void
+  onprogress?: (progress: {
+    progress: number
+    total?: number | undefined
+    message?: string | undefined
+  }) => void
 }
 
 export interface Connected {
   tools(): Promise<
-    readonly { name: string; description?: string | undefined; annotations?: object | undefined }[]
+    readonly {
+      name: string
+      description?: string | undefined
+      annotations?: object | undefined
+      outputSchema?: object | undefined
+    }[]
   >
+  /** how often it was told that they are others */
+  toolChanges(): number
   call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Called>
+  /** the result as it came */
+  callRaw(name: string, args?: Record<string, unknown>): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -137,30 +198,47 @@ const server = (environment: Environment) => ({
   stderr: 'pipe' as const,
 })
 
+function countChanges() {
+  let changes = 0
+  const onChanged = () => {
+    changes++
+  }
+  return { listener: { autoRefresh: false, debounceMs: 0, onChanged }, count: () => changes }
+}
+
 const connectV2 =
   (mode: 'legacy' | { pin: string }) =>
   async (environment: Environment): Promise<Connected> => {
-    const client = new Client(implementation, { versionNegotiation: { mode } })
+    const changes = countChanges()
+    const client = new Client(implementation, {
+      versionNegotiation: { mode },
+      listChanged: { tools: changes.listener },
+    })
     onTestFinished(() => client.close())
     await client.connect(new StdioClientTransport(server(environment)))
     return {
       tools: async () => (await client.listTools()).tools,
+      toolChanges: changes.count,
       call: async (name, args = {}, options = {}) =>
         calledFrom(await client.callTool({ name, arguments: args }, options)),
+      callRaw: (name, args = {}) => client.callTool({ name, arguments: args }),
       close: () => client.close(),
     }
   }
 
 async function connectV1(environment: Environment): Promise<Connected> {
-  const client = new ClientV1(implementation)
+  const changes = countChanges()
+  const client = new ClientV1(implementation, { listChanged: { tools: changes.listener } })
   onTestFinished(() => client.close())
   await client.connect(new TransportV1(server(environment)))
   // Only then it holds results to the output schemas.
   await client.listTools()
   return {
     tools: async () => (await client.listTools()).tools,
+    toolChanges: changes.count,
     call: async (name, args = {}, options = {}) =>
       calledFrom(await client.callTool({ name, arguments: args }, undefined, options)),
+    callRaw: (name, args = {}) => client.callTool({ name, arguments: args }),
     close: () => client.close(),
   }
 }

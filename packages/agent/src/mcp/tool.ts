@@ -1,11 +1,5 @@
-import type {
-  CallToolResult,
-  McpServer,
-  ServerContext,
-  StandardSchemaWithJSON,
-  ToolAnnotations,
-} from '@modelcontextprotocol/server'
-import type { z } from 'zod'
+import type { CallToolResult, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import type { Hatch } from './hatch.ts'
 
 /** What a tool knows of the run it serves. Nothing here gives a right: the host looks those up itself (promise 2). */
@@ -23,7 +17,10 @@ export interface Session {
 }
 
 export interface Failure {
-  /** one of the host's codes, or `not_sent`, `withdrawn`, `unknown_outcome`, `no_snapshot`, `unexpected_result` */
+  /**
+   * one of the host's codes, or `not_sent`, `withdrawn`, `unknown_outcome`, `no_snapshot`, `unexpected_result`,
+   * `invalid_arguments`, `failed`
+   */
   code: string
   message: string
   request_id?: string
@@ -49,41 +46,66 @@ export interface ToolDefinition<Input extends z.ZodObject, Output extends z.ZodO
   ): Told<z.infer<Output>> | Promise<Told<z.infer<Output>>>
 }
 
-/** A tool that can be put on a server, whatever it takes and gives. */
+/** A JSON Schema of an object, as every client can read it. */
+export type ObjectSchema = { type: 'object' } & Record<string, unknown>
+
+/** A tool as clients are shown it. */
+interface ToolListing {
+  name: string
+  title: string
+  description: string
+  inputSchema: ObjectSchema
+  outputSchema?: Record<string, unknown>
+  annotations: ToolAnnotations
+}
+
+/** A tool that can be offered, whatever it takes and gives. */
 export interface Tool {
   name: string
-  register(server: McpServer, session: Session): void
+  listing(): ToolListing
+  call(args: Record<string, unknown>, session: Session, context: ServerContext): Promise<CallToolResult>
 }
 
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   definition: ToolDefinition<Input, Output>,
 ): Tool {
   const { name, title, description, annotations, input, output, call } = definition
-  const inputSchema: StandardSchemaWithJSON = input
-  const outputSchema: StandardSchemaWithJSON = output
+  let listing: ToolListing | undefined
   return {
     name,
-    register(server, session) {
-      server.registerTool(
+    listing() {
+      listing ??= {
         name,
-        { title, description, inputSchema, outputSchema, annotations },
-        async (args, context) => resultOf(await call(input.parse(args), session, context)),
+        title,
+        description,
+        inputSchema: { ...z.toJSONSchema(input, { io: 'input' }), type: 'object' },
+        outputSchema: z.toJSONSchema(output),
+        annotations,
+      }
+      return listing
+    },
+    async call(args, session, context) {
+      const parsed = input.safeParse(args)
+      if (parsed.success) return resultOf(await call(parsed.data, session, context))
+      const wrong = parsed.error.issues.map(({ path, message }) =>
+        path.length === 0 ? message : `${path.join('.')}: ${message}`,
       )
+      return failed({ code: 'invalid_arguments', message: `Nothing was sent: ${wrong.join('. ')}` })
     },
   }
 }
 
 /** Some clients show the model only the text, others only the structured content: the same facts are in both. */
 function resultOf(told: Told<Record<string, unknown>>): CallToolResult {
-  if ('failure' in told) {
-    return {
-      isError: true,
-      content: [{ type: 'text', text: told.failure.message }],
-      _meta: { [failureKey]: told.failure },
-    }
-  }
+  if ('failure' in told) return failed(told.failure)
   return {
     content: [{ type: 'text', text: `${told.sentence}\n${JSON.stringify(told.facts)}` }],
     structuredContent: told.facts,
   }
 }
+
+export const failed = (failure: Failure): CallToolResult => ({
+  isError: true,
+  content: [{ type: 'text', text: failure.message }],
+  _meta: { [failureKey]: failure },
+})

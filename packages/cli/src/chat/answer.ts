@@ -1,8 +1,11 @@
 import type { ChatAnswer, Client, EntryAnswer } from '@hatchway/host/api'
 import { Failure } from '../failure.ts'
 
-/** what came of it: it is answered; used, and nothing was said; nobody was called; no answer in time */
-export type Answer = 'answered' | 'silent' | 'context' | 'late'
+/**
+ * what came of it: it is answered; used, and nothing was said; passed on to an agent that had asked, which has nothing
+ * more to say; nobody was called; no answer in time
+ */
+export type Answer = 'answered' | 'silent' | 'passed on' | 'context' | 'late'
 
 const lookMs = 1000
 
@@ -14,7 +17,7 @@ export async function answerTo(options: {
   client: Client
   api: typeof import('@hatchway/host/api')
   room: ChatAnswer
-  say(): Promise<{ key: string | null; status: 'waiting' | 'context' }>
+  say(): Promise<{ key: string | null; status: 'waiting' | 'context' | 'used' }>
   print(entry: EntryAnswer): Promise<void>
   timeoutMs: number
 }): Promise<Answer> {
@@ -57,11 +60,15 @@ export async function answerTo(options: {
         answered = true
         await print(entry)
       }
-      const own = entries.find(({ key }) => key === said.key)
+      // An answer to a question is used at once; what comes of it, comes from the run that asked.
+      const isUsed =
+        said.status === 'used'
+          ? entries.every(({ status }) => status !== 'waiting' && status !== 'given')
+          : entries.find(({ key }) => key === said.key)?.status === 'used'
       const isOpen = entries.some(
         entry => entry.direction === 'out' && entry.status === 'pending' && !entry.error,
       )
-      if (own?.status === 'used' && !isOpen) return answered ? 'answered' : 'silent'
+      if (isUsed && !isOpen) return answered ? 'answered' : said.status === 'used' ? 'passed on' : 'silent'
       const left = deadline - performance.now()
       if (left <= 0) return 'late'
       await Promise.race([rung, pause(Math.min(lookMs, left))])

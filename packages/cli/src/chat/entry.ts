@@ -1,10 +1,13 @@
 import type { EntryAnswer } from '@hatchway/host/api'
 import { visible } from '../text.ts'
+import { stateOf } from './question.ts'
 
 /** What was said, on lines of its own behind a margin. Nothing in it reaches the terminal as a command. */
 export const textOf = (entry: EntryAnswer, margin: string): string => {
   const lines = entry.text.split('\n').map(line => `${margin}${visible(line.replace(/\r$/, ''))}`)
-  return entry.kind === 'reaction' ? `${margin}(reaction) ${visible(entry.text)}` : lines.join('\n')
+  if (entry.kind === 'reaction') return `${margin}(reaction) ${visible(entry.text)}`
+  const state = entry.question ? stateOf(entry.question) : []
+  return [...lines, ...state.map(line => `${margin}${line}`)].join('\n')
 }
 
 /** With who said it and when. */

@@ -3,6 +3,7 @@ import type { ChatAnswer, Client, EntryAnswer } from '@hatchway/host/api'
 import { visible } from '../text.ts'
 import { uuid7 } from '../uuid.ts'
 import { entryOf } from './entry.ts'
+import { stateOf } from './question.ts'
 
 const past = 20
 
@@ -16,6 +17,8 @@ export async function talk(options: {
   const { client, api, room, assistant } = options
   const path = `/api/chats/${encodeURIComponent(room.jid)}/messages`
   const shown = new Set<string>()
+  /** what was told of each question */
+  const told = new Map<string, string[]>()
   const enough = new AbortController()
   const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
   let open = true
@@ -32,10 +35,17 @@ export async function talk(options: {
   }
   const show = (entry: EntryAnswer) => {
     // What was written here stands here already.
-    if (entry.jid !== room.jid || shown.has(entry.key)) return
+    if (entry.jid !== room.jid) return
     if (entry.direction === 'out' && entry.status === 'pending') return
-    shown.add(entry.key)
-    above(entryOf(entry, assistant))
+    const state = entry.question ? stateOf(entry.question) : []
+    const before = told.get(entry.key) ?? []
+    told.set(entry.key, state)
+    if (!shown.has(entry.key)) {
+      shown.add(entry.key)
+      return above(entryOf(entry, assistant))
+    }
+    const news = state.filter(line => !before.includes(line))
+    if (news.length > 0) above(news.map(line => `│ ${line}`).join('\n'))
   }
   const say = async (text: string) => {
     try {

@@ -52,11 +52,18 @@ async function chat(
     if (options.json) await printJsonLine(said)
     return
   }
-  const print = (entry: EntryAnswer) => (options.json ? printJsonLine(entry) : printLine(textOf(entry, '')))
+  const print = async (entry: EntryAnswer) => {
+    if (options.json) return printJsonLine(entry)
+    await printLine(textOf(entry, ''))
+    if (entry.question?.status === 'open') {
+      note(`the agent waits for that: npx hatchway chat --group ${room.folder} --once "…"`)
+    }
+  }
   const answer = await answerTo({ client, api, room, say, print, timeoutMs: options.timeout * 1000 })
   if (answer === 'context') {
     note(`nobody was called: in this group the agent answers to ${visible(room.trigger ?? '')}.`)
   }
+  if (answer === 'passed on') note('the agent that asked has its answer.')
   if (answer === 'silent') note('the agent had nothing to say.')
   if (answer === 'late') {
     throw new Failure(`No answer came within ${options.timeout} s. It may still come.`, exitCodes.noAnswer)

@@ -62,7 +62,7 @@ function lineOf(command: CommandAnswer): string {
   const time = new Date(command.received_at)
   const two = (value: number) => String(value).padStart(2, '0')
   const clock = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${String(time.getMilliseconds()).padStart(3, '0')}`
-  const decision = outcome.ok ? 'ok' : `refused ${outcome.error.code}`
+  const decision = !outcome ? 'answer follows' : outcome.ok ? 'ok' : `refused ${outcome.error.code}`
   const parts = [
     clock,
     visible(command.group).padEnd(16),
@@ -70,6 +70,6 @@ function lineOf(command: CommandAnswer): string {
     (command.repeated ? `${decision}, repeated` : decision).padEnd(22),
     `${(command.took_us / 1000).toFixed(1)} ms`.padStart(9),
   ]
-  if (!outcome.ok) parts.push(visible(outcome.error.message))
+  if (outcome?.ok === false) parts.push(visible(outcome.error.message))
   return parts.join('  ').trimEnd()
 }

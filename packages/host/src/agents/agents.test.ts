@@ -19,6 +19,9 @@ import { createProcessSandbox } from './sandboxes/process.ts'
  */
 const agent = String.raw`
 const fs = require('node:fs')
+// A test run that is killed ends nobody: then it ends by itself.
+const parent = process.ppid
+setInterval(() => process.ppid === parent || process.exit(1), 200).unref()
 const start = JSON.parse(fs.readFileSync(0, 'utf8'))
 const box = process.env.BOX
 const tell = event => fs.writeSync(1, '\x1e' + JSON.stringify(event) + '\n')

@@ -34,6 +34,8 @@ export interface AgentsOptions {
   message(group: Group, text: string): NewMessage
   /** something to deliver is stored */
   said(): void
+  /** the container of a run is gone, and with it whoever waited for answers in it */
+  gone?(folder: string): void
   typing(jid: string, on: boolean): void
   log: Logger
   now(): number
@@ -302,6 +304,7 @@ export function createAgents(options: AgentsOptions): Agents {
       })
       .finally(() => {
         place.session = undefined
+        options.gone?.(group.folder)
         if (place.jobs.length > 0) line.add(place.folder)
         kick()
       })

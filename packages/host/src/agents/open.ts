@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
 import type { Owner } from '@hatchway/spool'
 import type { Logger } from 'pino'
+import { textMessage } from '../channels/text-message.ts'
 import type { Config } from '../config.ts'
 import type { Layout } from '../layout.ts'
 import { systemClock } from '../scheduler/clock.ts'
@@ -34,6 +35,10 @@ export interface OpenAgentsOptions {
   typing(jid: string, on: boolean): void
   /** a message is stored */
   said(): void
+  /** the group's container is about to be started */
+  begins(folder: string): void
+  /** the group's container is gone, and with it whoever waited for answers */
+  gone(folder: string): void
   tasksChanged(folder: string): void
   log: Logger
 }
@@ -55,6 +60,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   }
   for (const run of store.agents.runs({ status: 'running' })) {
     store.agents.giveBack(run.id)
+    options.gone(run.group)
     store.agents.updateRun(run.id, {
       status: 'failed',
       endedAt: Date.now(),
@@ -90,7 +96,10 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     store: store.agents,
     group: store.group,
     sandboxName: choice.sandbox?.name ?? 'none',
-    launch: async (start, group) => launch(start, group, await sandboxOf(group)),
+    launch: async (start, group) => {
+      options.begins(group.folder)
+      return launch(start, group, await sandboxOf(group))
+    },
     inputBox: group =>
       createInputBox({
         directory: join(layout.ipc, group.folder),
@@ -99,18 +108,9 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
         owner,
         now: () => new Date(),
       }),
-    message: (group, text) => ({
-      id: positions.next(),
-      group: group.folder,
-      jid: group.jid,
-      kind: 'text',
-      text,
-      sender: null,
-      speech: null,
-      messageId: null,
-      createdAt: Date.now(),
-    }),
+    message: (group, text) => textMessage(positions.next(), group, text, Date.now()),
     said: options.said,
+    gone: options.gone,
     typing: options.typing,
     log,
     now: Date.now,

@@ -87,7 +87,7 @@ test('a chat nobody registered is refused, counted and logged without what was s
   const { store, reception, say, refusals, kicks } = await open([groupOf('main', { main: true })])
   expect(say('nobody', 'a secret')).toMatchObject({ ok: false, error: { code: 'not_found' } })
   expect(store.agents.incoming({})).toEqual([])
-  expect(reception.counts()).toEqual({ waiting: 0, context: 0, repeated: 0, refused: 1 })
+  expect(reception.counts()).toEqual({ waiting: 0, context: 0, used: 0, repeated: 0, refused: 1 })
   expect(refusals).toEqual([{ channel: 'test', jid: 'chat:nobody', sender: 'ann', code: 'not_found' }])
   expect(kicks()).toBe(0)
 })

@@ -1,17 +1,21 @@
 import { type ErrorCode, type Group, refusal } from '@hatchway/protocol'
 import type { Logger } from 'pino'
-import type { Incoming, Received } from '../channels/types.ts'
+import type { Choice, Chosen, Incoming, Received } from '../channels/types.ts'
 import type { Config } from '../config.ts'
+import type { Questions } from '../services/questions/questions.ts'
 import type { IncomingRow, NewIncoming } from '../store/agent-types.ts'
 import type { Store } from '../store/types.ts'
 
 /**
  * What people say comes in here, whatever channel it took. In a chat nobody registered, or from somebody who is not on
  * the group's list, it is refused (promise 9); where the agent has to be called by name and is not, it is kept as
- * context for the next time it is. Once stored it is never lost (promise 4).
+ * context for the next time it is. While an agent waits for an answer of theirs, what answers it goes there and calls
+ * nobody. Once stored it is never lost (promise 4).
  */
 export interface Reception {
   receive(channel: string, message: Incoming): Received
+  /** an answer that was chosen in the card of a question */
+  choose(channel: string, choice: Choice): Chosen
   /** the host's own word to a group's agent, which it gets along with whatever calls it next; once per `about` */
   note(group: Pick<Group, 'folder' | 'jid'>, about: string, text: string): void
   counts(): ReceptionCounts
@@ -20,6 +24,8 @@ export interface Reception {
 interface ReceptionCounts {
   waiting: number
   context: number
+  /** those that answered a question */
+  used: number
   repeated: number
   refused: number
 }
@@ -35,42 +41,67 @@ export function createReception(options: {
   log?: Pick<Logger, 'warn'>
   /** it is stored */
   received?(row: IncomingRow): void
+  /** what somebody puts on the group's list by saying so; undefined: it is about something else */
+  todo?(group: Group, words: string): ((said: NewIncoming) => number | undefined) | undefined
+  /** what agents ask people; left out: nothing */
+  questions?: Pick<Questions, 'meantBy' | 'take' | 'choose'>
 }): Reception {
-  const { store, config, now, kick, log } = options
-  const counts: ReceptionCounts = { waiting: 0, context: 0, repeated: 0, refused: 0 }
+  const { store, config, now, kick, log, questions } = options
+  const counts: ReceptionCounts = { waiting: 0, context: 0, used: 0, repeated: 0, refused: 0 }
 
-  const refuse = (channel: string, { jid, sender }: Incoming, code: ErrorCode, message: string): Received => {
+  const refuse = (
+    channel: string,
+    { jid, sender }: Pick<Incoming, 'jid' | 'sender'>,
+    code: ErrorCode,
+    message: string,
+  ) => {
     counts.refused++
     log?.warn({ channel, jid, sender, code }, 'what somebody said was refused')
-    return { ok: false, error: refusal(code, message) }
+    return { ok: false, error: refusal(code, message) } as const
   }
 
-  const keep = (message: NewIncoming): number | undefined => {
-    const id = store.agents.receive(message)
+  /** The group of the chat, if this sender may be heard in it. */
+  const admit = (channel: string, said: Pick<Incoming, 'jid' | 'sender'>) => {
+    const group = store.groups().find(({ jid }) => jid === said.jid)
+    if (!group) return refuse(channel, said, 'not_found', 'No group is registered for this chat.')
+    const senders = sendersOf(config, group)
+    if (senders && !senders.includes(said.sender)) {
+      return refuse(channel, said, 'forbidden', 'This sender is not on the list of those who may write here.')
+    }
+    return { ok: true, group } as const
+  }
+
+  const keep = (message: NewIncoming, storing: (message: NewIncoming) => number | undefined) => {
+    const id = storing(message)
     if (id !== undefined) options.received?.({ ...message, id, runId: null })
     return id
+  }
+  const receive = (message: NewIncoming) => keep(message, store.agents.receive)
+
+  /** undefined: it answers nothing, or too late */
+  const answer = (
+    group: Group,
+    words: string,
+    message: NewIncoming,
+    isForAgent: boolean,
+  ): number | undefined => {
+    const meant = questions?.meantBy(group, words, isForAgent)
+    // One that came before has answered what it could; what is asked now is another question.
+    if (!meant || store.agents.isKnown(message)) return undefined
+    return keep(message, said => questions?.take(meant, said))
   }
 
   return {
     receive(channel, message) {
-      const group = store.groups().find(({ jid }) => jid === message.jid)
-      if (!group) return refuse(channel, message, 'not_found', 'No group is registered for this chat.')
-      const senders = sendersOf(config, group)
-      if (senders && !senders.includes(message.sender)) {
-        return refuse(
-          channel,
-          message,
-          'forbidden',
-          'This sender is not on the list of those who may write here.',
-        )
-      }
+      const admitted = admit(channel, message)
+      if (!admitted.ok) return admitted
+      const { group } = admitted
       const text = message.text.toWellFormed()
       if (text.trim() === '') return refuse(channel, message, 'invalid_field', 'text: is empty')
       if (text.length > longestText) {
         return refuse(channel, message, 'too_large', `A message may have ${longestText} characters.`)
       }
-      const status = isCalled(text, group, config.agents.assistant) ? 'waiting' : 'context'
-      const id = keep({
+      const said: Omit<NewIncoming, 'status'> = {
         group: group.folder,
         jid: group.jid,
         channel,
@@ -78,15 +109,37 @@ export function createReception(options: {
         sender: message.sender,
         senderName: message.senderName,
         text,
-        status,
         createdAt: Math.min(message.at, now()),
-      })
+      }
+      const isForAgent = isCalled(text, group, config.agents.assistant)
+      const words = withoutCall(text, triggerOf(group, config.agents.assistant))
+      const noting = options.todo?.(group, words)
+      if (noting) {
+        // The agent hears of it with whatever calls it next.
+        const id = keep({ ...said, status: 'context' }, noting)
+        counts[id === undefined ? 'repeated' : 'context']++
+        return { ok: true, id, status: 'context' }
+      }
+      const answered = answer(group, words, { ...said, status: 'used' }, isForAgent)
+      if (answered !== undefined) {
+        counts.used++
+        return { ok: true, id: answered, status: 'used' }
+      }
+      const status = isForAgent ? 'waiting' : 'context'
+      const id = receive({ ...said, status })
       counts[id === undefined ? 'repeated' : status]++
       if (id !== undefined && status === 'waiting') kick()
       return { ok: true, id, status }
     },
+    choose(channel, choice) {
+      const admitted = admit(channel, choice)
+      if (!admitted.ok) return admitted
+      if (!questions) return { ok: false, error: refusal('unavailable', 'Nobody asks anything here.') }
+      const chosen = questions.choose(admitted.group, choice)
+      return 'code' in chosen ? { ok: false, error: chosen } : { ok: true, question: chosen }
+    },
     note(group, about, text) {
-      keep({
+      receive({
         group: group.folder,
         jid: group.jid,
         channel: 'host',
@@ -124,4 +177,13 @@ const callPattern = (trigger: string): RegExp => {
   const words = trigger.normalize().split(/\s+/).map(RegExp.escape).join('\\s+')
   const letter = '[\\p{L}\\p{M}\\p{N}_]'
   return new RegExp(`(?<!${letter})${words}(?!${letter})`, 'iu')
+}
+
+/** What is said when the name that calls stands before or behind it. */
+const withoutCall = (text: string, trigger: string): string => {
+  const { source, flags } = callPattern(trigger)
+  return text
+    .normalize()
+    .trim()
+    .replace(new RegExp(`^${source}[\\s,:;]*|${source}$`, flags), '')
 }

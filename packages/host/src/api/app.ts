@@ -9,6 +9,7 @@ import { ApiError } from './failure.ts'
 import { readRefused } from './refused-content.ts'
 import { answerFailures, bodyOf, check, done, flag, present, whole } from './requests.ts'
 import { addRunRoutes } from './runs.ts'
+import { addServiceRoutes } from './services.ts'
 import { addTaskRoutes } from './tasks.ts'
 import { addUsageRoutes } from './usage.ts'
 
@@ -133,6 +134,7 @@ export function createApi(host: Host, options: ApiOptions = {}): Hono {
   addTaskRoutes(app, host)
   addRunRoutes(app, host.store)
   addUsageRoutes(app, host.store)
+  addServiceRoutes(app, host)
   if (options.chat) {
     const { store, config } = host
     app.route('/api', createChatRoutes({ ...options.chat, store, config, signal }))

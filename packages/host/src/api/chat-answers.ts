@@ -1,4 +1,4 @@
-import { jidSchema } from '@hatchway/protocol'
+import { jidSchema, payloads } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { ChatEntry } from '../channels/history.ts'
 
@@ -20,16 +20,26 @@ export const chatAnswer = z.object({
   typing: z.boolean(),
 })
 
+export const questionAnswer = z.object({
+  id: z.string(),
+  questions: payloads.ask_user.shape.questions,
+  answers: z
+    .array(z.object({ answer: z.string(), option: z.int().nullable(), by: z.string() }).nullable())
+    .describe('one for each question; null: nobody has answered it yet'),
+  status: z.enum(['open', 'answered', 'expired', 'withdrawn']),
+})
+
 export const entryAnswer = z.object({
   key: z.string(),
   direction: z.enum(['in', 'out']),
   jid: z.string(),
-  kind: z.enum(['text', 'reaction']),
+  kind: z.enum(['text', 'reaction', 'question']),
   sender: z.string().nullable(),
   text: z.string(),
   at: z.iso.datetime(),
   status: z.enum(['waiting', 'given', 'used', 'context', 'pending', 'sent', 'failed']),
   error: z.string().nullable(),
+  question: questionAnswer.optional().describe('what the message asks, with the answers so far'),
 })
 
 export const entriesAnswer = z.object({
@@ -48,8 +58,14 @@ export const newEntryRequest = z.strictObject({
 
 export const newEntryAnswer = z.object({
   key: z.string().nullable().describe('null: it was posted before'),
-  status: z.enum(['waiting', 'context']),
+  status: z.enum(['waiting', 'context', 'used']).describe('used: it answered a question'),
 })
+
+const questionNumber = z.int().min(1).max(4).default(1).describe('which question of the card')
+export const choiceRequest = z.union([
+  z.strictObject({ question: questionNumber, option: z.int().min(1).max(20) }),
+  z.strictObject({ question: questionNumber, text: z.string().min(1).max(20_000) }),
+])
 
 export const chatEventAnswer = z.discriminatedUnion('kind', [
   z.object({
@@ -68,6 +84,7 @@ export const chatJid = jidSchema
 export type ChatStatusAnswer = z.infer<typeof chatStatusAnswer>
 export type ChatAnswer = z.infer<typeof chatAnswer>
 export type EntryAnswer = z.infer<typeof entryAnswer>
+export type QuestionAnswer = z.infer<typeof questionAnswer>
 export type ChatEventAnswer = z.infer<typeof chatEventAnswer>
 
 export const entryOf = ({ at, ...entry }: ChatEntry): EntryAnswer => ({

@@ -3,11 +3,19 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { triggerOf } from '../agents/reception.ts'
 import type { Chats } from '../channels/chats.ts'
-import { readHistory } from '../channels/history.ts'
+import { cardOf, readHistory } from '../channels/history.ts'
 import type { Config } from '../config.ts'
 import type { Store } from '../store/types.ts'
 import { version } from '../version.ts'
-import { type ChatAnswer, type ChatStatusAnswer, chatJid, entryOf, newEntryRequest } from './chat-answers.ts'
+import {
+  type ChatAnswer,
+  type ChatStatusAnswer,
+  chatJid,
+  choiceRequest,
+  entryOf,
+  newEntryRequest,
+  type QuestionAnswer,
+} from './chat-answers.ts'
 import { chatEventStream } from './chat-events.ts'
 import { ApiError } from './failure.ts'
 import { bodyOf, check, whole } from './requests.ts'
@@ -76,17 +84,28 @@ export function createChatRoutes(options: ChatOptions): Hono {
     return c.json({ entries: entries.map(entryOf), more })
   })
 
+  const writableChat = (named: string) => {
+    const { jid } = groupOf(named)
+    if (isWritable(jid)) return jid
+    const where = nameOfChannel(jid)
+    throw new ApiError(refusal('forbidden', `This chat is one of the channel ${where}: write there.`))
+  }
+
   app.post('/chats/:jid/messages', async c => {
-    const { jid } = groupOf(c.req.param('jid'))
+    const jid = writableChat(c.req.param('jid'))
     const { text, id } = check(newEntryRequest, await bodyOf(c.req.raw))
-    if (!isWritable(jid)) {
-      const where = nameOfChannel(jid)
-      throw new ApiError(refusal('forbidden', `This chat is one of the channel ${where}: write there.`))
-    }
     const received = await chats.web.post({ jid, text, id })
     if (!received.ok) throw new ApiError(received.error)
     const key = received.id === undefined ? null : `in:${received.id}`
     return c.json({ key, status: received.status }, key === null ? 200 : 201)
+  })
+
+  app.post('/chats/:jid/questions/:id', async c => {
+    const jid = writableChat(c.req.param('jid'))
+    const { question, ...answer } = check(choiceRequest, await bodyOf(c.req.raw))
+    const chosen = await chats.web.choose({ jid, id: c.req.param('id'), question, answer })
+    if (!chosen.ok) throw new ApiError(chosen.error)
+    return c.json(cardOf(chosen.question) satisfies QuestionAnswer)
   })
 
   app.get('/events', c => {

@@ -36,6 +36,10 @@ const statuses = {
   quota_exceeded: 429,
   unavailable: 501,
   expired: 504,
+  cancelled: 409,
+  interrupted: 503,
+  service_failed: 502,
+  answer_too_large: 502,
   internal: 500,
 } as const satisfies Record<ErrorCode, number>
 

@@ -37,8 +37,10 @@ export interface WebAppOptions {
 }
 
 const files: Readonly<Record<string, { file: string; type: string }>> = {
+  '/card.js': { file: 'card.js', type: 'text/javascript; charset=utf-8' },
   '/chat.css': { file: 'chat.css', type: 'text/css; charset=utf-8' },
   '/chat.js': { file: 'chat.js', type: 'text/javascript; charset=utf-8' },
+  '/parts.js': { file: 'parts.js', type: 'text/javascript; charset=utf-8' },
   '/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
 }
 

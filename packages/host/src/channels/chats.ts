@@ -1,9 +1,12 @@
 import type { Logger } from 'pino'
 import { createReception, type Reception } from '../agents/reception.ts'
 import type { Config } from '../config.ts'
+import type { Desk } from '../services/desk.ts'
+import { createQuestions, type Questions } from '../services/questions/questions.ts'
+import type { QuestionRow } from '../store/service-types.ts'
 import type { Store } from '../store/types.ts'
 import { createFeed, type Feed } from './feed.ts'
-import { entryOfIncoming, entryOfMessage, isShown } from './history.ts'
+import { entryOfIncoming, entryOfMessage, isShown, questionIn } from './history.ts'
 import { createLogChannel } from './log.ts'
 import type { Settled } from './settled.ts'
 import type { Channel } from './types.ts'
@@ -18,6 +21,8 @@ export interface Chats {
   webhook: WebhookChannel
   feed: Feed
   reception: Reception
+  /** what agents ask people */
+  questions: Questions
   channelOf(jid: string): Channel | undefined
   /** for the outbox: what has become of messages */
   settled(messages: readonly Settled[]): void
@@ -35,18 +40,37 @@ export function createChats(options: {
   now(): number
   /** something waits for an agent */
   kick(): void
+  /** where requests wait; left out: agents cannot ask people */
+  desk?(): Desk | undefined
+  /** what somebody puts on a group's list by saying so */
+  todo?: Parameters<typeof createReception>[0]['todo']
   /** further channels, which come first */
   channels?: readonly Channel[]
   environment?: NodeJS.ProcessEnv
 }): Chats {
   const { store, config, log, now, kick, environment = process.env } = options
   const feed = createFeed(now)
+  const showQuestion = (question: QuestionRow) => {
+    const [row] = store.messages({ after: question.messageId - 1, limit: 1 })
+    if (row?.id !== question.messageId) return
+    feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, question) }))
+  }
+  const questions = createQuestions({
+    store: store.questions,
+    desk: () => options.desk?.(),
+    isRegistered: folder => store.group(folder) !== undefined,
+    changed: showQuestion,
+    log,
+    now,
+  })
   const reception = createReception({
     store,
     config,
     now,
     kick,
     log,
+    questions,
+    todo: options.todo ?? (() => undefined),
     received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
   })
   const web = createWebChannel({ feed, now })
@@ -60,12 +84,13 @@ export function createChats(options: {
     webhook,
     feed,
     reception,
+    questions,
     channelOf,
     settled(messages) {
       for (const { message, change } of messages) {
         const row = { ...message, ...change }
         if (!row.text.includes('<') || isShown(entryOfMessage(row))) {
-          feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row) }))
+          feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, questionIn(store, row)) }))
         }
         const group = row.status === 'failed' ? store.group(row.group) : undefined
         if (!group) continue
@@ -86,7 +111,10 @@ export function createChats(options: {
     groupsChanged: () => feed.publish(() => ({ kind: 'chats' })),
     async connect() {
       for (const channel of channels) {
-        await channel.connect?.({ receive: async message => reception.receive(channel.name, message) })
+        await channel.connect?.({
+          receive: async message => reception.receive(channel.name, message),
+          choose: async choice => reception.choose(channel.name, choice),
+        })
       }
     },
     async disconnect() {

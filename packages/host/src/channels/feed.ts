@@ -52,7 +52,7 @@ export function createFeed(now: () => number): Feed {
       }
       const event = make()
       const numbered = { id: idOf(last), event }
-      const units = event.kind === 'entry' ? event.entry.text.length : 0
+      const units = event.kind === 'entry' ? sizeOf(event.entry) : 0
       events.push({ numbered, size: units })
       size += units
       while (events.length > kept || (size > keptUnits && events.length > 1)) {
@@ -77,3 +77,7 @@ export function createFeed(now: () => number): Feed {
     },
   }
 }
+
+/** A card says it all twice: as text and in its parts. */
+const sizeOf = ({ text, question }: ChatEntry): number =>
+  question === undefined ? text.length : text.length + JSON.stringify(question).length

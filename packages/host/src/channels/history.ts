@@ -1,4 +1,5 @@
 import type { IncomingRow } from '../store/agent-types.ts'
+import type { QuestionRow } from '../store/service-types.ts'
 import type { MessageRow, Store } from '../store/types.ts'
 import { withoutInternal } from './internal.ts'
 
@@ -16,7 +17,11 @@ export interface ChatEntry {
   at: number
   status: IncomingRow['status'] | MessageRow['status']
   error: string | null
+  /** the card of a message that asks something, as it is now */
+  question?: Card
 }
+
+export type Card = { id: string } & Pick<QuestionRow, 'questions' | 'answers' | 'status'>
 
 export const entryOfIncoming = (row: IncomingRow): ChatEntry => ({
   key: `in:${row.id}`,
@@ -30,7 +35,14 @@ export const entryOfIncoming = (row: IncomingRow): ChatEntry => ({
   error: null,
 })
 
-export const entryOfMessage = (row: MessageRow): ChatEntry => ({
+export const cardOf = ({ seq, questions, answers, status }: QuestionRow): Card => ({
+  id: String(seq),
+  questions,
+  answers,
+  status,
+})
+
+export const entryOfMessage = (row: MessageRow, question?: QuestionRow): ChatEntry => ({
   key: `out:${row.id}`,
   direction: 'out',
   jid: row.jid,
@@ -40,7 +52,12 @@ export const entryOfMessage = (row: MessageRow): ChatEntry => ({
   at: row.createdAt,
   status: row.status,
   error: row.error,
+  ...(question && { question: cardOf(question) }),
 })
+
+/** What a message asks, if it asks something. */
+export const questionIn = ({ questions }: Pick<Store, 'questions'>, { kind, id }: MessageRow) =>
+  kind === 'question' ? questions.byMessage(id) : undefined
 
 /** Whether there is anything of it to show: a message that was all `<internal>` is not. */
 export const isShown = (entry: ChatEntry): boolean => entry.text.trim() !== ''
@@ -67,9 +84,10 @@ export function readHistory(
     row => row.jid === chat.jid,
     limit + 1,
   )
-  const entries = [...said.map(entryOfMessage).filter(isShown), ...heard.map(entryOfIncoming)].sort(
-    (a, b) => a.at - b.at || (a.direction === b.direction ? 0 : a.direction === 'in' ? -1 : 1),
-  )
+  const entries = [
+    ...said.map(row => entryOfMessage(row, questionIn(store, row))).filter(isShown),
+    ...heard.map(entryOfIncoming),
+  ].sort((a, b) => a.at - b.at || (a.direction === b.direction ? 0 : a.direction === 'in' ? -1 : 1))
   return { entries: entries.slice(-limit), more: entries.length > limit }
 }
 

@@ -20,7 +20,8 @@ export function splitText(text: string, limit: number): string[] {
 }
 
 const leadingBreaks = /^(?:[^\S\r\n]*\r?\n)+/
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+/** Made with the first text that is too long: the rules of all the world's scripts take up some memory. */
+let graphemes: Intl.Segmenter | undefined
 
 /** A cut that leaves less than this share of a message is worth less than a finer one that fills it. */
 const leastFilled = 1 / 3
@@ -29,6 +30,7 @@ const lookahead = 64
 
 function cut(text: string, limit: number): number {
   const window = text.slice(0, limit + lookahead)
+  graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
   const segments = graphemes.segment(window)
   const isBorder = (at: number) => segments.containing(at)?.index === at
   for (const border of [/\n[^\S\n]*\n/g, /\n/g, /\s/g]) {

@@ -1,4 +1,5 @@
 import type { Refusal } from '@hatchway/protocol'
+import type { QuestionRow } from '../store/service-types.ts'
 import type { MessageRow } from '../store/types.ts'
 
 /** What somebody said in a chat. */
@@ -13,14 +14,31 @@ export interface Incoming {
   at: number
 }
 
-/** What became of it. `id` is undefined for a message that came before. */
+/** What became of it. `id` is undefined for a message that came before; one that is `used` answered a question. */
 export type Received =
-  | { ok: true; id: number | undefined; status: 'waiting' | 'context' }
+  | { ok: true; id: number | undefined; status: 'waiting' | 'context' | 'used' }
   | { ok: false; error: Refusal }
+
+/** What somebody chose in the card of a question. */
+export interface Choice {
+  jid: string
+  /** of the card */
+  id: string
+  /** which of its questions, counted from 1 */
+  question: number
+  /** one of the options, counted from 1, or own words */
+  answer: { option: number } | { text: string }
+  sender: string
+  senderName: string
+}
+
+export type Chosen = { ok: true; question: QuestionRow } | { ok: false; error: Refusal }
 
 /** What a channel may tell the host. `receive` resolves once the message is stored, or refused. */
 export interface ChannelHost {
   receive(message: Incoming): Promise<Received>
+  /** resolves once the answer is stored, or refused: somebody else may have been faster */
+  choose(choice: Choice): Promise<Chosen>
 }
 
 /** Which piece of a message that was too long for the channel; the first of one where it was not. */

@@ -1,5 +1,6 @@
+import { refusal } from '@hatchway/protocol'
 import type { Feed } from './feed.ts'
-import type { Channel, ChannelHost, Received } from './types.ts'
+import type { Channel, ChannelHost, Choice, Chosen, Received } from './types.ts'
 
 /** The person at this machine: in a browser that holds the token, or at a terminal that may enter the state directory. */
 const operator = { sender: 'operator', senderName: 'Operator' }
@@ -7,9 +8,16 @@ const operator = { sender: 'operator', senderName: 'Operator' }
 export interface WebChannel extends Channel {
   /** `id` is the writer's own: a message that is posted again under it is not taken twice */
   post(message: { jid: string; text: string; id?: string | undefined }): Promise<Received>
+  /** answers one question of a card */
+  choose(choice: Omit<Choice, 'sender' | 'senderName'>): Promise<Chosen>
   /** chats in which somebody is writing */
   typingIn(): readonly string[]
 }
+
+const notReady = {
+  ok: false,
+  error: refusal('unavailable', 'The host is not ready for messages yet.'),
+} as const
 
 const prefixes = ['web:', 'local:']
 
@@ -42,13 +50,12 @@ export function createWebChannel(options: { feed: Feed; now(): number }): WebCha
       host = undefined
     },
     async post({ jid, text, id }) {
-      if (!host) {
-        return {
-          ok: false,
-          error: { code: 'unavailable', message: 'The host is not ready for messages yet.' },
-        }
-      }
+      if (!host) return notReady
       return host.receive({ jid, text, at: now(), ...operator, ...(id !== undefined && { externalId: id }) })
+    },
+    async choose(choice) {
+      if (!host) return notReady
+      return host.choose({ ...choice, ...operator })
     },
     typingIn: () => [...typing],
   }

@@ -67,6 +67,12 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
     const fromFile = await importFile(file)
     overlay(input, fromFile, [], path => sources.set(path.join('.'), file))
     if (typeof input.data === 'string') input.data = resolve(dirname(file), input.data)
+    const services = isTree(input.services) ? input.services : {}
+    if (Array.isArray(services.plugins)) {
+      services.plugins = services.plugins.map(path =>
+        typeof path === 'string' ? resolve(dirname(file), path) : path,
+      )
+    }
   }
   for (const setting of variablesIn(env)) {
     overlay(input, nested(setting.path, fromText(setting, env[setting.env] ?? '')), [], path =>
@@ -161,10 +167,16 @@ function explainIssue(issue: z.core.$ZodIssue, input: Tree, sources: ReadonlyMap
     })
   }
   const name = issue.path.join('.')
+  const allowed = settings().find(setting => setting.name === name)?.allowed
+  const isInside = settings().some(
+    ({ path }) => path.length < issue.path.length && name.startsWith(`${path.join('.')}.`),
+  )
+  // Inside a setting that is an object of its own the schema's words are the best there are; what stands there may be secret.
+  if (allowed === undefined && isInside) return [`${name}${place(sources, name)}: ${issue.message}.`]
   const value = JSON.stringify(valueAt(input, issue.path)) ?? 'unset'
-  const allowed =
-    settings().find(setting => setting.name === name)?.allowed ?? `an object with settings of ${name}`
-  return [`${name}${place(sources, name)} is ${value}; it must be ${allowed}.`]
+  return [
+    `${name}${place(sources, name)} is ${value}; it must be ${allowed ?? `an object with settings of ${name}`}.`,
+  ]
 }
 
 function contradictions(config: Config, sources: ReadonlyMap<string, string>): string[] {

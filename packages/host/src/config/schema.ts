@@ -1,4 +1,7 @@
 import { z } from 'zod'
+import { calendarsSchema } from './calendars.ts'
+import { lentServersSchema } from './mcp.ts'
+import { memorySchema } from './memory.ts'
 
 /**
  * Every value that can be configured, with what it means and what it may be. The environment names, the messages
@@ -42,6 +45,14 @@ const limits = z.strictObject({
   openTasks: whole(1, 1_000_000)
     .default(1000)
     .describe('Active and paused tasks of one group. Over it, a new one is refused with `quota_exceeded`.'),
+  openRequests: whole(1, 1_000_000)
+    .default(1000)
+    .describe(
+      'Requests of one group to services and to people that are not answered yet. Over it: `quota_exceeded`.',
+    ),
+  openTodos: whole(1, 1_000_000)
+    .default(1000)
+    .describe('Todos of one group that are not done. Over it, a new one is refused with `quota_exceeded`.'),
   errorBytes: whole(0, largest)
     .default(268_435_456)
     .describe('Space for one group’s refused files in `ipc/errors`. Over it, they are counted and not kept.'),
@@ -61,6 +72,20 @@ const keep = z.strictObject({
     .describe(
       'Runs of agents that are remembered with their transcripts, the newest. So many scheduled ones too.',
     ),
+})
+
+const services = z.strictObject({
+  plugins: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Files with services of your own; see docs/services.md. Relative to the configuration file.')
+    .meta({ allowed: 'a list of paths', otherwise: 'none' }),
+  questionMs: whole(1000, day)
+    .default(600_000)
+    .describe('How long people may take to answer what an agent asks them.'),
+  unreadMs: whole(1000, 30 * day)
+    .default(3_600_000)
+    .describe('After this long an answer that no container has taken is removed.'),
 })
 
 const container = z.strictObject({
@@ -228,6 +253,10 @@ export const configSchema = z.strictObject({
   model: model.prefault({}),
   web: web.prefault({}),
   webhook: webhook.prefault({}),
+  services: services.prefault({}),
+  memory: memorySchema.prefault({}),
+  calendars: calendarsSchema,
+  mcp: lentServersSchema,
   groups: z
     .record(z.string(), groupSettings)
     .default({})

@@ -2,6 +2,7 @@ import type { ClaimedFile, Quarantine, Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Fault } from '../fault.ts'
 import type { Effect } from '../operations/types.ts'
+import type { Desk } from '../services/desk.ts'
 import type { CommandRow } from '../store/types.ts'
 import type { Outbox } from './outbox.ts'
 import type { Replies } from './replies.ts'
@@ -27,6 +28,8 @@ export interface EffectsOptions {
   groupRemoved(folder: string): void
   tasksChanged(): void
   groupsChanged(): void
+  /** where services are asked: a daemon */
+  desk(): Desk | undefined
   log: Logger
   fault: Fault
 }
@@ -60,6 +63,16 @@ export function createEffects(options: EffectsOptions): Effects {
         case 'group_removed':
           options.groupRemoved(effect.folder)
           break
+        case 'todos_changed':
+          snapshots.todosChanged(effect.folder)
+          visible = true
+          break
+        case 'request_stored':
+          options.desk()?.accept(effect.request)
+          break
+        case 'request_over':
+          options.desk()?.over(effect.seq, effect.outcome)
+          break
       }
     }
     return visible
@@ -67,7 +80,7 @@ export function createEffects(options: EffectsOptions): Effects {
 
   const finishFile = (file: ClaimedFile, row: CommandRow, repeated: boolean, batched: boolean) => {
     fault('answered')
-    if (!row.outcome.ok && !repeated) {
+    if (row.outcome?.ok === false && !repeated) {
       const { code, message } = row.outcome.error
       fault('quarantining')
       try {
@@ -89,20 +102,21 @@ export function createEffects(options: EffectsOptions): Effects {
   return {
     settle(file, row, effects, repeated) {
       const visible = effects.length > 0 && apply(effects)
-      const { reply } = row
+      const { reply, outcome } = row
       // It is decided. An answer that cannot be placed for a while must not keep the content in memory.
       file.text = ''
-      if (!reply) return finishFile(file, row, repeated, true)
+      // Without an outcome the answer follows, and is no longer this file's matter.
+      if (!reply || !outcome) return finishFile(file, row, repeated, true)
       if (visible) {
         // An agent that has its answer finds it in the snapshot, too.
         snapshots.whenWritten(() =>
-          replies.send(row.group, reply, row.outcome, () => finishFile(file, row, repeated, false)),
+          replies.send(row.group, reply, outcome, () => finishFile(file, row, repeated, false)),
         )
         return
       }
       fault('answering')
       let inBatch = true
-      replies.send(row.group, reply, row.outcome, () => finishFile(file, row, repeated, inBatch))
+      replies.send(row.group, reply, outcome, () => finishFile(file, row, repeated, inBatch))
       inBatch = false
     },
     finishBatch() {

@@ -1,6 +1,15 @@
+import { lstatSync, readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Outcome, type ReplyAddress, renderReply } from '@hatchway/protocol'
-import { type Owner, post } from '@hatchway/spool'
+import {
+  dialects,
+  type Group,
+  type Outcome,
+  type Progress,
+  type ReplyAddress,
+  renderReply,
+  replyAddressSchema,
+} from '@hatchway/protocol'
+import { type Owner, pinDirectory, post } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import { type Layout, ownedDirectory } from '../layout.ts'
 
@@ -11,9 +20,16 @@ import { type Layout, ownedDirectory } from '../layout.ts'
  * So is one that finds too many of its group waiting already (promise 7). The journal has it either way: whoever posts
  * the request again gets it.
  */
+type Step = Omit<Progress, 'version' | 'id'>
+
 export interface Replies {
   /** `placed` is called once the answer is there, or was given up */
   send(group: string, address: ReplyAddress, outcome: Outcome, placed: () => void): void
+  /** tells how far a request has come, where the group's containers understand that; nobody relies on it */
+  progress(group: Pick<Group, 'folder' | 'dialect'>, address: ReplyAddress, step: Step): void
+  endProgress(group: string, address: ReplyAddress): void
+  /** removes answers that nobody has taken, or only those that lie there since before `before` */
+  clear(group: string, before?: number): void
   stop(): void
 }
 
@@ -39,6 +55,9 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
       post(target, file.content, options)
     }
   }
+
+  /** of requests that have said how far they have come */
+  const begun = new Set<string>()
 
   const retry = (
     group: string,
@@ -101,9 +120,64 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
       if (state.count++ === 0) log.warn({ group, id: address.id, reason }, 'an answer cannot be placed yet')
       retry(group, address, outcome, placed, 100, Date.now())
     },
+    progress({ folder, dialect }, address, step) {
+      const file = dialects[dialect].progress?.({ version: 1, id: address.id, ...step })
+      if (!file) return
+      const name = file.path.slice(file.path.indexOf('/') + 1)
+      try {
+        post(join(layout.ipc, folder, address.directory), file.content, {
+          name,
+          staging: layout.staging,
+          mode: 0o600,
+          owner,
+        })
+        begun.add(`${folder}/${address.id}`)
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        log.debug({ group: folder, id: address.id, reason }, 'progress could not be told')
+      }
+    },
+    endProgress(group, address) {
+      if (!begun.delete(`${group}/${address.id}`)) return
+      const pinned = pinDirectory(join(layout.ipc, group, address.directory))
+      if (typeof pinned === 'string') return
+      try {
+        remove(`${pinned.path}/${address.id}.progress.json`)
+      } finally {
+        pinned.close()
+      }
+    },
+    clear(group, before) {
+      for (const directory of answerDirectories) {
+        removeFrom(join(layout.ipc, group, directory), name => name.endsWith('.json'), before)
+      }
+    },
     stop() {
       for (const timer of timers) clearTimeout(timer)
       timers.clear()
     },
+  }
+}
+
+const answerDirectories: readonly string[] = replyAddressSchema.shape.directory.options
+
+/** Only names are touched, never what a link leads to; what its owner keeps from us stays. */
+function removeFrom(path: string, isMeant: (name: string) => boolean, before?: number): void {
+  const pinned = pinDirectory(path)
+  if (typeof pinned === 'string') return
+  try {
+    for (const name of readdirSync(pinned.path)) {
+      if (isMeant(name)) remove(`${pinned.path}/${name}`, before)
+    }
+  } finally {
+    pinned.close()
+  }
+}
+
+function remove(file: string, before?: number): void {
+  try {
+    if (before === undefined || lstatSync(file).mtimeMs < before) unlinkSync(file)
+  } catch {
+    // Somebody was faster, or has put a directory there, which is in nobody's way.
   }
 }

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { dialects, type Group, type OutgoingFile } from '@hatchway/protocol'
+import { dialects, type Group, type OutgoingFile, type Services } from '@hatchway/protocol'
 import { pinDirectory, post } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Fault } from '../fault.ts'
@@ -8,7 +8,8 @@ import type { Layout } from '../layout.ts'
 import type { Store } from '../store/types.ts'
 
 /**
- * What each group sees of the host's state: `current_tasks.json` and `available_groups.json`, in its dialect and
+ * What each group sees of the host's state: `current_tasks.json`, `available_groups.json`, `todos.json` and
+ * `services.json`, in its dialect and
  * filtered by its privilege, replaced as a whole.
  *
  * A change marks the groups whose view it alters. They are written at once when nothing else is waiting, so that an
@@ -18,6 +19,11 @@ import type { Store } from '../store/types.ts'
 export interface Snapshots {
   tasksChanged(folder: string): void
   groupsChanged(): void
+  todosChanged(folder: string): void
+  /** what agents may ask services for, known by its digest; where that is another it is written, bit by bit */
+  servicesAre(digest: string): void
+  /** writes what one group may ask for, if it is not there */
+  showServices(folder: string): void
   /** a group that is new here has neither of the two yet, or those of whoever had the folder before */
   groupAdded(folder: string): void
   /** every group, bit by bit: what is on disk already is left as it is. In no hurry: a few each second */
@@ -40,9 +46,13 @@ export function createSnapshots(options: {
   log: Logger
   fault: Fault
   now(): Date
+  /** left out: whoever opens the host for a moment has no services, and leaves what is written of them alone */
+  services?(group: Group): Services | undefined
 }): Snapshots {
   const { layout, store, log, fault, now } = options
   const tasks = new Set<string>()
+  const todos = new Set<string>()
+  const services = new Set<string>()
   const groups = new Set<string>()
   let background: string[] = []
   let callbacks: (() => void)[] = []
@@ -50,6 +60,8 @@ export function createSnapshots(options: {
   let cost = 0
   let timer: NodeJS.Timeout | undefined
   let slice: NodeJS.Timeout | undefined
+  let servicesSlice: NodeJS.Immediate | undefined
+  let digest = ''
   let hurry = true
   const syncedAt = { value: now().toISOString() }
 
@@ -80,18 +92,41 @@ export function createSnapshots(options: {
       dialects[group.dialect].groups(store.groups(), group, syncedAt.value),
     )
 
+  const writeTodos = (group: Group) => {
+    const { todos } = dialects[group.dialect]
+    const all = store.todos(group.folder)
+    // A group that never had any needs no file that says so.
+    if (todos) write(group, 'todos.json', all.length === 0 ? undefined : todos(all))
+  }
+  const writeServices = (group: Group) => {
+    const listing = dialects[group.dialect].services
+    const known = listing && options.services?.(group)
+    if (known) write(group, 'services.json', listing(known))
+  }
+  const writeSomeServices = () => {
+    for (const folder of [...services].slice(0, perSlice)) {
+      services.delete(folder)
+      const group = store.group(folder)
+      if (group) writeServices(group)
+    }
+    servicesSlice = services.size > 0 ? setImmediate(writeSomeServices) : undefined
+    if (!servicesSlice) store.setMeta('services', digest)
+  }
+
   const flush = () => {
     clearTimeout(timer)
     timer = undefined
-    if (tasks.size > 0 || groups.size > 0) {
+    if (tasks.size > 0 || groups.size > 0 || todos.size > 0) {
       const begin = performance.now()
       fault('snapshots')
       for (const group of store.groups()) {
         if (tasks.has(group.folder)) writeTasks(group)
         if (groups.has(group.folder)) writeGroups(group)
+        if (todos.has(group.folder)) writeTodos(group)
       }
       tasks.clear()
       groups.clear()
+      todos.clear()
       writtenAt = performance.now()
       cost = writtenAt - begin
     }
@@ -101,7 +136,8 @@ export function createSnapshots(options: {
   }
 
   const settle = (moreIsComing: boolean) => {
-    if (tasks.size === 0 && groups.size === 0 && callbacks.length === 0) return
+    const isNothing = tasks.size === 0 && groups.size === 0 && todos.size === 0 && callbacks.length === 0
+    if (isNothing) return
     const pause = Math.max(pauseMs, cost * 4)
     const left = writtenAt + pause - performance.now()
     if (!moreIsComing || left <= 0) return flush()
@@ -130,9 +166,28 @@ export function createSnapshots(options: {
 
   return {
     tasksChanged,
+    todosChanged: folder => void todos.add(folder),
+    servicesAre(now) {
+      // With thousands of groups it takes a second to look at all their files, at every start for nothing.
+      if (digest === now || (digest === '' && store.meta('services') === now)) {
+        digest = now
+        return
+      }
+      digest = now
+      store.setMeta('services', '')
+      for (const { folder } of store.groups()) services.add(folder)
+      servicesSlice ??= setImmediate(writeSomeServices)
+    },
+    showServices(folder) {
+      const group = store.group(folder)
+      if (group) writeServices(group)
+    },
     groupAdded(folder) {
       tasksChanged(folder)
       groups.add(folder)
+      todos.add(folder)
+      const group = store.group(folder)
+      if (group) writeServices(group)
     },
     groupsChanged() {
       syncedAt.value = now().toISOString()
@@ -150,6 +205,7 @@ export function createSnapshots(options: {
       flush()
       background = []
       clearTimeout(slice)
+      clearImmediate(servicesSlice)
     },
   }
 }

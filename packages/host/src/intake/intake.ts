@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { Fault } from '../fault.ts'
 import { perform } from '../operations/index.ts'
-import type { Effect } from '../operations/types.ts'
+import type { Effect, ServiceRules } from '../operations/types.ts'
 import type { RateLimit } from '../policy/rate.ts'
 import { checkSender } from '../policy/sender.ts'
 import { StoreFailure } from '../store/failure.ts'
@@ -49,6 +49,8 @@ export interface IntakeOptions {
   fault: Fault
   /** rows of files that may lie in their directories again, after the machine itself went down */
   handledBefore(file: ClaimedFile): CommandRow | undefined
+  /** what `call_service` and `ask_user` are answered by */
+  services?: ServiceRules
   publish(event: CommandEvent): void
   hasListeners(): boolean
   /** whether commits are told to whoever measures them */
@@ -119,7 +121,7 @@ export function createIntake(options: IntakeOptions): Intake {
     translation: Translation,
     transaction: Transaction,
     collected: Effect[],
-  ): Outcome => {
+  ): Outcome | null => {
     const group = transaction.group(file.inbox)
     if (!group) {
       return refuse(refusal('unregistered_group', `No group is registered for the folder ${file.inbox}.`))
@@ -137,6 +139,8 @@ export function createIntake(options: IntakeOptions): Intake {
       now: new Date(now()),
       timezone,
       limits,
+      services: options.services,
+      request: translation.reply && { seq: file.seq, reply: translation.reply },
       effect: effect => collected.push(effect),
     })
   }
@@ -198,7 +202,7 @@ export function createIntake(options: IntakeOptions): Intake {
     const listened = options.hasListeners()
     for (const { file, row, repeated, effects: collected } of decisions) {
       handled++
-      if (!row.outcome.ok) refused++
+      if (row.outcome?.ok === false) refused++
       effects.settle(file, row, collected, repeated)
       if (listened) options.publish(eventOf(file, row, repeated, tookUs))
     }

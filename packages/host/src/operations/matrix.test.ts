@@ -23,6 +23,7 @@ const aimedAtFamily: Record<CommandType, object> = {
   sync_worktree: {},
   call_service: { tool: 'list_calendars', arguments: {} },
   ask_user: { questions: [{ question: 'Yes?' }] },
+  cancel_request: { request_id: 'r-1' },
   check_shell: { command: 'true' },
 }
 
@@ -55,8 +56,9 @@ const expected: Record<CommandType, Row> = {
   reset_context: later,
   finished_work: later,
   sync_worktree: later,
-  call_service: later,
+  call_service: { ...later, operator: 'forbidden' },
   ask_user: later,
+  cancel_request: { main: 'not_found', family: 'not_found', work: 'not_found', operator: 'forbidden' },
   check_shell: later,
 }
 

@@ -28,7 +28,7 @@ export const openDesk = ({ openTasks = 1000 } = {}) => {
 
   const inTransaction = async (
     actorOf: (folder: OperationContext['transaction']) => Actor,
-    work: (context: OperationContext) => Outcome,
+    work: (context: OperationContext) => Outcome | null,
   ): Promise<Answer> => {
     const effects: Effect[] = []
     seq += 1
@@ -39,11 +39,11 @@ export const openDesk = ({ openTasks = 1000 } = {}) => {
         seq,
         now,
         timezone: 'Europe/Berlin',
-        limits: { openTasks },
+        limits: { openTasks, openRequests: 100 },
         effect: effect => void effects.push(effect),
       }),
     )
-    return { outcome, effects }
+    return { outcome: outcome ?? { ok: true, result: { status: 'answer follows' } }, effects }
   }
 
   const operator: Actor = { kind: 'operator' }

@@ -1,4 +1,6 @@
-import type { CommandType, Group, Outcome, Payload } from '@hatchway/protocol'
+import type { CommandType, Group, Outcome, Payload, ReplyAddress } from '@hatchway/protocol'
+import type { Catalogue } from '../services/catalogue.ts'
+import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
 
 /** Who asks. A group is known by the directory its file lay in; an operator by being on the host. */
@@ -11,6 +13,16 @@ export type Effect =
   | { kind: 'tasks_changed'; folder: string }
   | { kind: 'groups_changed' }
   | { kind: 'message_queued' }
+  | { kind: 'todos_changed'; folder: string }
+  | { kind: 'request_stored'; request: RequestRow }
+  | { kind: 'request_over'; seq: number; outcome: Outcome }
+
+/** What requests to services and to people are judged by. */
+export interface ServiceRules {
+  catalogue: Catalogue
+  /** how long people may take to answer a question */
+  questionMs: number
+}
 
 export interface OperationContext {
   transaction: Transaction
@@ -19,7 +31,11 @@ export interface OperationContext {
   seq: number
   now: Date
   timezone: string
-  limits: { openTasks: number }
+  limits: { openTasks: number; openRequests: number }
+  /** left out: there are none here */
+  services?: ServiceRules | undefined
+  /** the command's number in the journal, and where an answer that follows goes; left out: nobody waits for one */
+  request?: { seq: number; reply: ReplyAddress } | undefined
   effect(effect: Effect): void
 }
 
@@ -33,5 +49,6 @@ export type Target = { folder: string } | { jid: string } | 'host'
 export interface Operation<T extends CommandType> {
   type: T
   target(payload: Payload<T>, context: OperationContext): Target | Outcome
-  execute(payload: Payload<T>, context: OperationContext): Outcome
+  /** null: it is stored, and the answer follows */
+  execute(payload: Payload<T>, context: OperationContext): Outcome | null
 }

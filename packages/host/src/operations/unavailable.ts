@@ -1,4 +1,4 @@
-import type { CommandType, Payload } from '@hatchway/protocol'
+import type { CommandType } from '@hatchway/protocol'
 import { refused } from './outcome.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
 
@@ -6,11 +6,11 @@ import type { Operation, OperationContext, Target } from './types.ts'
 const unavailable = <T extends CommandType>(
   type: T,
   target: (context: OperationContext) => Target,
-  reason: (payload: Payload<T>) => string,
+  reason: string,
 ): Operation<T> => ({
   type,
   target: (_, context) => target(context),
-  execute: payload => refused('unavailable', reason(payload)),
+  execute: () => refused('unavailable', reason),
 })
 
 const host = (): Target => 'host'
@@ -20,25 +20,19 @@ const self = ({ actor }: OperationContext): Target =>
 export const scheduleHostJob = unavailable(
   'schedule_host_job',
   host,
-  () => 'This host runs no jobs of its own for agents.',
+  'This host runs no jobs of its own for agents.',
 )
 export const createPeriodicAgent = unavailable(
   'create_periodic_agent',
   host,
-  () => 'This host creates no periodic agents. Register a group and schedule a task for it.',
+  'This host creates no periodic agents. Register a group and schedule a task for it.',
 )
-export const deploy = unavailable('deploy', host, () => 'This host cannot be deployed by an agent.')
-export const resetContext = unavailable('reset_context', self, () => 'This host keeps no context to reset.')
-export const finishedWork = unavailable('finished_work', self, () => 'This host has no run to finish.')
-export const syncWorktree = unavailable('sync_worktree', self, () => 'This host keeps no worktrees.')
-export const callService = unavailable(
-  'call_service',
-  self,
-  ({ tool }) => `There is no service named ${tool} on this host.`,
-)
-export const askUser = unavailable('ask_user', self, () => 'This host has no way to ask a person.')
+export const deploy = unavailable('deploy', host, 'This host cannot be deployed by an agent.')
+export const resetContext = unavailable('reset_context', self, 'This host keeps no context to reset.')
+export const finishedWork = unavailable('finished_work', self, 'This host has no run to finish.')
+export const syncWorktree = unavailable('sync_worktree', self, 'This host keeps no worktrees.')
 export const checkShell = unavailable(
   'check_shell',
   self,
-  () => 'This host does not judge shell commands, so none is allowed.',
+  'This host does not judge shell commands, so none is allowed.',
 )

@@ -32,6 +32,7 @@ export const permissions: Readonly<Record<CommandType, { main: Reach; others: Re
   sync_worktree: { main: 'own', others: 'own' },
   call_service: { main: 'own', others: 'own' },
   ask_user: { main: 'own', others: 'own' },
+  cancel_request: { main: 'own', others: 'own' },
   check_shell: { main: 'own', others: 'own' },
 }
 

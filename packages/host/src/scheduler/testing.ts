@@ -157,10 +157,11 @@ export function openBench(
           seq: ++seq,
           now: new Date(time.clock.now()),
           timezone: 'UTC',
-          limits: { openTasks: 1000 },
+          limits: { openRequests: 1000, openTasks: 1000 },
           effect: effect => effect.kind === 'tasks_changed' && scheduler.kick(),
         })
       })
+      if (!outcome) throw new Error(`${type} is answered later`)
       return outcome
     },
     dueTimes: (taskId: string) =>

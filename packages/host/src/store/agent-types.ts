@@ -4,7 +4,7 @@ import type { NewMessage } from './types.ts'
 /**
  * waiting   stored, no run has it yet
  * given     a run has it and has not said that it used it; goes back to waiting when that run ends (lesson 20)
- * used      a run used it
+ * used      a run used it, or it answered a question
  * context   said without calling the agent; goes along with the next one that does
  */
 export type IncomingStatus = 'waiting' | 'given' | 'used' | 'context'
@@ -24,7 +24,7 @@ export interface IncomingRow {
 }
 
 export type NewIncoming = Omit<IncomingRow, 'id' | 'status' | 'runId'> & {
-  status: Extract<IncomingStatus, 'waiting' | 'context'>
+  status: Exclude<IncomingStatus, 'given'>
 }
 
 export type RunStatus = 'running' | 'done' | 'failed'
@@ -97,6 +97,8 @@ export interface Usage {
 export interface AgentStore {
   /** undefined: this message of this chat is known already */
   receive(message: NewIncoming): number | undefined
+  /** whether this message of this chat came before */
+  isKnown(message: Pick<IncomingRow, 'channel' | 'jid' | 'externalId'>): boolean
   /** oldest first */
   incoming(filter: {
     group?: string

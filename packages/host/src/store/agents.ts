@@ -8,7 +8,8 @@ import type { NewMessage } from './types.ts'
 
 export interface AgentTables {
   store: AgentStore
-  /** inside a transaction that is open already */
+  /** inside a transaction that is open already, as the next one */
+  receive: AgentStore['receive']
   forgetGroup(folder: string): void
   /** whether there is more to forget */
   prune(limits: { messages: number; runs: number }, atATime: number): boolean
@@ -21,6 +22,7 @@ export function createAgentTables(
 ): AgentTables {
   const { sql, atomically } = connection
   const {
+    insert,
     markGiven,
     markUsed,
     forgetGroup: forgetIncoming,
@@ -66,6 +68,7 @@ export function createAgentTables(
           .map(usageFromRow)
       },
     },
+    receive: insert,
     forgetGroup(folder) {
       forgetIncoming(folder)
       forgetSession(folder)

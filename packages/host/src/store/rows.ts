@@ -11,11 +11,11 @@ import { z } from 'zod'
 import type { CommandRow, MessageRow } from './types.ts'
 
 /** Between rows and objects. What comes out of the database goes through a schema, as everything that comes in does. */
-type Row = Record<string, SQLOutputValue>
+export type Row = Record<string, SQLOutputValue>
 
 const iso = (ms: SQLOutputValue | undefined) => (typeof ms === 'number' ? new Date(ms).toISOString() : null)
 const ms = (instant: string | null) => (instant === null ? null : Date.parse(instant))
-const parsed = (json: SQLOutputValue | undefined): unknown =>
+export const parsed = (json: SQLOutputValue | undefined): unknown =>
   typeof json === 'string' ? JSON.parse(json) : null
 
 export const groupFromRow = (row: Row): Group =>
@@ -84,7 +84,7 @@ const commandSchema = z.object({
   type: z.string().nullable(),
   requestId: z.string().nullable(),
   reply: replyAddressSchema.nullable(),
-  outcome: outcomeSchema,
+  outcome: outcomeSchema.nullable(),
   receivedAt: z.number(),
   tookUs: z.number(),
 })
@@ -105,7 +105,7 @@ const messageSchema = z.object({
   id: z.number(),
   group: z.string(),
   jid: z.string(),
-  kind: z.enum(['text', 'reaction']),
+  kind: z.enum(['text', 'reaction', 'question']),
   text: z.string(),
   sender: z.string().nullable(),
   speech: z.object({ text: z.string(), title: z.string().optional() }).nullable(),

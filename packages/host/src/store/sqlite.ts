@@ -3,9 +3,12 @@ import { createAgentTables } from './agents.ts'
 import { preparedOnce } from './connection.ts'
 import { StoreFailure } from './failure.ts'
 import { migrate } from './migrate.ts'
+import { createQuestionTable } from './questions.ts'
 import { createRegistry } from './registry.ts'
+import { createRequestTable } from './requests.ts'
 import { commandFromRow, groupFromRow, groupValues, messageFromRow, taskFromRow, taskValues } from './rows.ts'
-import type { Store, Transaction } from './types.ts'
+import { createTodoTable } from './todos.ts'
+import type { CommandRow, Store, Transaction } from './types.ts'
 
 export type Durability = 'full' | 'process'
 
@@ -103,7 +106,40 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
   let attempted = Number(statements.meta.get('attempted')?.value ?? 0)
   let taskCounter = Number(statements.meta.get('task_counter')?.value ?? 0)
 
+  const lastSeq = () => Number(statements.lastSeq.get()?.seq ?? 0)
+  const lastMessageId = () => Number(statements.lastMessageId.get()?.id ?? 0)
+
+  const atomically = <T>(work: () => T): T => {
+    try {
+      statements.begin.run()
+      const result = work()
+      statements.commit.run()
+      return result
+    } catch (error) {
+      // A failed COMMIT may or may not have ended the transaction; what matters is that none is left open.
+      const failure = isStoreFailure(error) ? new StoreFailure(error.message, { cause: error }) : error
+      try {
+        if (database.isTransaction) statements.rollback.run()
+        loadRegistry()
+      } catch (cause) {
+        throw new StoreFailure('the database could not be set back', { cause })
+      }
+      throw failure
+    }
+  }
+
+  const connection = { sql: preparedOnce(database), atomically }
+  const requests = createRequestTable(connection)
+  const questions = createQuestionTable(connection, message => agents.receive(message))
+  const todos = createTodoTable(connection)
+  /** Large answers are not in the journal itself. */
+  const withAnswer = (row: CommandRow): CommandRow =>
+    row.outcome ? row : { ...row, outcome: requests.outcomeOf(row.seq) }
+
   const transaction: Transaction = {
+    ...requests.within,
+    ...questions.within,
+    ...todos.within,
     group: registry.byFolder,
     isFolderTaken: registry.isTaken,
     groupByJid: registry.byJid,
@@ -115,6 +151,8 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     deleteGroup(folder) {
       statements.deleteGroup.run(folder)
       agents.forgetGroup(folder)
+      requests.forgetGroup(folder)
+      todos.forgetGroup(folder)
       registry.remove(folder)
     },
 
@@ -138,11 +176,11 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
 
     answered(group, requestId) {
       const row = statements.answered.get(group, requestId)
-      return row && commandFromRow(row)
+      return row && withAnswer(commandFromRow(row))
     },
     handled(seq) {
       const row = statements.handled.get(seq)
-      return row && commandFromRow(row)
+      return row && withAnswer(commandFromRow(row))
     },
     insertCommand: row =>
       void statements.insertCommand.run(
@@ -175,31 +213,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       ),
   }
 
-  const lastSeq = () => Number(statements.lastSeq.get()?.seq ?? 0)
-  const lastMessageId = () => Number(statements.lastMessageId.get()?.id ?? 0)
-
-  const atomically = <T>(work: () => T): T => {
-    try {
-      statements.begin.run()
-      const result = work()
-      statements.commit.run()
-      return result
-    } catch (error) {
-      // A failed COMMIT may or may not have ended the transaction; what matters is that none is left open.
-      const failure = isStoreFailure(error) ? new StoreFailure(error.message, { cause: error }) : error
-      try {
-        if (database.isTransaction) statements.rollback.run()
-        loadRegistry()
-      } catch (cause) {
-        throw new StoreFailure('the database could not be set back', { cause })
-      }
-      throw failure
-    }
-  }
-
-  const agents = createAgentTables({ sql: preparedOnce(database), atomically }, message =>
-    transaction.insertMessage(message),
-  )
+  const agents = createAgentTables(connection, message => transaction.insertMessage(message))
 
   return {
     transaction: (_needs, work) => atomically(() => work(transaction)),
@@ -252,6 +266,17 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     },
 
     agents: agents.store,
+    requests: requests.store,
+    questions: questions.store,
+    todos: todos.within.todos,
+    noteTodo: (said, todo, word) =>
+      atomically(() => {
+        const id = agents.receive(said)
+        if (id === undefined) return undefined
+        if (todo) transaction.insertTodo(said.group, todo)
+        transaction.insertMessage(word)
+        return id
+      }),
 
     lastMessageId,
     lastSeq,
@@ -260,6 +285,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       const commands = statements.pruneCommands.run(lastSeq() - limits.commands).changes
       const messages = statements.pruneMessages.run(lastMessageId() - limits.messages).changes
       const more = agents.prune(limits, pruneRows)
+      questions.prune()
       return more || Number(commands) === pruneRows || Number(messages) === pruneRows
     },
     meta(key) {

@@ -1,5 +1,6 @@
-import type { CommandType, DialectName, Group, Outcome, ReplyAddress, Task } from '@hatchway/protocol'
-import type { AgentStore } from './agent-types.ts'
+import type { CommandType, DialectName, Group, Outcome, ReplyAddress, Task, Todo } from '@hatchway/protocol'
+import type { AgentStore, NewIncoming } from './agent-types.ts'
+import type { QuestionStore, RequestStore, ServiceTransaction } from './service-types.ts'
 
 /** One handled file: the journal that makes "executed once" true (promise 3) and the history people look at. */
 export interface CommandRow {
@@ -15,12 +16,13 @@ export interface CommandRow {
   type: string | null
   requestId: string | null
   reply: ReplyAddress | null
-  outcome: Outcome
+  /** null: accepted, and the answer follows */
+  outcome: Outcome | null
   receivedAt: number
   tookUs: number
 }
 
-type MessageKind = 'text' | 'reaction'
+type MessageKind = 'text' | 'reaction' | 'question'
 type MessageStatus = 'pending' | 'sent' | 'failed'
 
 /** The outbox: what agents said, until a channel has delivered it (promise 4). */
@@ -56,7 +58,7 @@ export interface Needs {
 }
 
 /** Inside one transaction. All of it becomes durable together, or nothing does. */
-export interface Transaction {
+export interface Transaction extends ServiceTransaction {
   group(folder: string): Group | undefined
   /** compared without case: two groups must never share a directory on a file system that ignores it */
   isFolderTaken(folder: string): boolean
@@ -114,6 +116,11 @@ export interface Store {
   ): void
 
   agents: AgentStore
+  requests: RequestStore
+  questions: QuestionStore
+  todos(folder: string): readonly Todo[]
+  /** what somebody said, the todo it made and the word about it, in one commit; undefined: it came before */
+  noteTodo(said: NewIncoming, todo: Todo | undefined, word: NewMessage): number | undefined
 
   lastSeq(): number
   lastMessageId(): number

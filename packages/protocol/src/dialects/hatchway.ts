@@ -4,7 +4,7 @@ import { envelopeFields, versions } from '../envelope.ts'
 import { type Refusal, refusal } from '../errors.ts'
 import { misplaced, usualDirectories } from '../placement.ts'
 import { commandFrom, readableType, unknownType } from '../validate.ts'
-import { closeSentinel, json, visibleTasks } from './outgoing.ts'
+import { closeSentinel, json, todosFile, visibleTasks } from './outgoing.ts'
 
 /** Hatchway's own protocol, version 1. Nothing is guessed in it: what the schema does not allow is refused. */
 const { id: idSchema, sent_at: sentAtSchema } = envelopeFields.shape
@@ -57,6 +57,12 @@ export const hatchway: Dialect = {
   tasks: (tasks, viewer) => json('current_tasks.json', visibleTasks(tasks, viewer)),
   groups: (groups, viewer, syncedAt) =>
     json('available_groups.json', { groups: viewer.main ? groups : [], synced_at: syncedAt }),
+  services: services => ({ path: 'services.json', content: JSON.stringify(services) }),
+  todos: todosFile,
+  progress: progress => ({
+    path: `responses/${progress.id}.progress.json`,
+    content: JSON.stringify(progress),
+  }),
   input: (message, name) => json(`input/${name}.json`, { version: 1, type: 'message', ...message }),
   close: closeSentinel,
 }

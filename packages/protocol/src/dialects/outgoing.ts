@@ -1,4 +1,5 @@
 import type { InputMessage, OutgoingFile } from '../dialect.ts'
+import type { Todo } from '../services.ts'
 import type { Group, Task } from '../snapshots.ts'
 
 /** What the host writes in the shapes that several dialects share. */
@@ -41,5 +42,7 @@ export const flatGroups = (groups: readonly Group[], viewer: Group, syncedAt: st
 
 export const flatInput = (message: InputMessage, name: string): OutgoingFile =>
   json(`input/${name}.json`, { type: 'message', text: message.text })
+
+export const todosFile = (todos: readonly Todo[]): OutgoingFile => json('todos.json', todos)
 
 export const closeSentinel = (): OutgoingFile => ({ path: 'input/_close', content: '' })

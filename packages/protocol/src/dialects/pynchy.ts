@@ -6,7 +6,7 @@ import { requestOf } from '../requests.ts'
 import { commandFrom, readableType, unknownType } from '../validate.ts'
 import { argumentsOf, numberAsText, type Shape, shape } from './fields.ts'
 import { flatShapes, readFlat } from './flat.ts'
-import { closeSentinel, flatGroups, flatInput, flatTask, json, visibleTasks } from './outgoing.ts'
+import { closeSentinel, flatGroups, flatInput, flatTask, json, todosFile, visibleTasks } from './outgoing.ts'
 
 const ownShapes: ReadonlyMap<string, Shape> = new Map([
   [
@@ -124,6 +124,7 @@ export const pynchy: Dialect = {
       visibleTasks(tasks, viewer).map(task => ({ type: 'agent', ...flatTask(task) })),
     ),
   groups: flatGroups,
+  todos: todosFile,
   input: flatInput,
   close: closeSentinel,
 }

@@ -1,10 +1,12 @@
 import type { RunInput } from '@hatchway/protocol'
 import { takeTurns } from '../turns.ts'
 import type { Driver, DriverContext } from '../types.ts'
+import { createServiceAnswers } from './serve.ts'
 import { connectTools, type ListedTask, type TaskAnswer, ToolRefusal, type Tools } from './tools.ts'
-import { type Intent, understand, type Which } from './understand.ts'
+import { type Intent, understand, type Which, whichOf } from './understand.ts'
 import type { When } from './when.ts'
 import {
+  aboutTask,
   explanation,
   inWords,
   moment,
@@ -55,6 +57,20 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
   const { timezone: zone, assistant, group } = start
   /** said without a time, which may come with the next message */
   let unscheduled: string | undefined
+  const serve = createServiceAnswers(reached, zone)
+
+  const explain = async (): Promise<string> => {
+    let offered: ReadonlySet<string> = new Set()
+    try {
+      offered = await reached().offered()
+    } catch (error) {
+      // Whoever asks for help in trouble gets what is always true.
+      console.error(
+        `What the host offers is unknown: ${error instanceof Error ? error.message : String(error)}`,
+      )
+    }
+    return explanation(assistant, offered)
+  }
 
   const remind = async (when: When, text: string, now: Date): Promise<string> => {
     const task = await reached().schedule({ prompt: promptFor(text), ...scheduleOf(when), timezone: zone })
@@ -81,7 +97,17 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
     act: (id: string) => Promise<TaskAnswer>,
     tell: (ids: string, answers: readonly TaskAnswer[]) => string,
   ): Promise<string> => {
-    const found = await find(which, reached, group.folder)
+    let found = await find(which, reached, group.folder)
+    if ('question' in found && found.tasks.length > 1) {
+      const chosen = await reached().choose(
+        'Which one?',
+        found.tasks,
+        task => ({ label: aboutTask(task, zone, now, group.folder), description: `task ${task.id}` }),
+        ({ id }, words) => isId(whichOf(words), id),
+      )
+      if (chosen === 'none') return 'All right, they stay as they are.'
+      if (chosen) found = { ids: [chosen.id] }
+    }
     if ('question' in found) {
       const lines = found.tasks.map(task => taskLine(task, zone, now, group.folder))
       return [found.question, ...lines].join('\n')
@@ -134,15 +160,15 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
       case 'clock':
         return `It is ${moment(now, zone, now).replace('today at ', '')} ${new Intl.DateTimeFormat('en-GB', { timeZone: zone, dateStyle: 'full' }).format(now)} (${zone}).`
       case 'greeting':
-        return `Hello! ${explanation(assistant)}`
+        return `Hello! ${await explain()}`
       case 'thanks':
         return 'You’re welcome.'
       case 'help':
-        return explanation(assistant)
-      case 'problem':
-        return intent.message
+        return explain()
       case 'unknown':
-        return `I did not understand that. ${explanation(assistant)}`
+        return `I did not understand that. ${await explain()}`
+      default:
+        return serve(intent, now)
     }
   }
 
@@ -156,6 +182,8 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
     }
   }
 }
+
+const isId = (which: Which, id: string) => which !== 'all' && 'id' in which && which.id === id
 
 const isOpen = ({ status }: ListedTask) => status === 'active' || status === 'paused'
 

@@ -1,4 +1,5 @@
 import { numberOf } from './numbers.ts'
+import { type ServiceIntent, understandService } from './understand-services.ts'
 import { findWhen, type When } from './when.ts'
 
 /** Which task is meant: by its id, or by words that are in it. */
@@ -12,7 +13,7 @@ export type Intent =
   | { kind: 'pause' | 'resume' | 'cancel'; which: Which }
   | { kind: 'change'; which: Which; when?: When; text?: string }
   | { kind: 'clock' | 'help' | 'greeting' | 'thanks' | 'unknown' }
-  | { kind: 'problem'; message: string }
+  | ServiceIntent
 
 const politeness =
   /^(?:(?:please|hey|hi|hello|ok|okay|so|and|then)\b[\s,!]*|(?:can|could|would|will)\s+you\s+(?:please\s+)?|i(?:'d| would)\s+like\s+(?:you\s+)?to\s+|i\s+want\s+you\s+to\s+)+(?=\S)/i
@@ -39,6 +40,7 @@ const verbs: Record<string, 'pause' | 'resume' | 'cancel' | 'change'> = {
 }
 
 const things = '(?:task|reminder|job|schedule)s?'
+const aThing = new RegExp(`^(?:the |my )*${things}\\b|\\b${things}$`, 'i')
 
 /** a request fits in it; what does not is no request, and reading it would take time */
 const longest = 2000
@@ -47,7 +49,11 @@ export function understand(message: string, now: Date, zone: string, assistant: 
   const text = plain(message, assistant)
   if (text === '') return { kind: 'help' }
   if (text.length > longest) return { kind: 'unknown' }
-  const simple = simpleIntent(text)
+  const service = understandService(text)
+  if (service?.kind === 'forget' && aThing.test(service.what)) {
+    return { kind: 'cancel', which: whichOf(service.what) }
+  }
+  const simple = service ?? simpleIntent(text)
   if (simple) return simple
   const verb = /^(\w+)\b/.exec(text)?.[1]?.toLowerCase() ?? ''
   const action = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
@@ -91,7 +97,7 @@ function simpleIntent(text: string): Intent | undefined {
 
 const leading = new RegExp(`^(?:the |my |this )*(?:${things}\\s*)?(?:number |no\\.? |id |#)?\\s*`, 'i')
 
-function whichOf(rest: string): Which {
+export function whichOf(rest: string): Which {
   const text = rest.trim()
   if (new RegExp(`^(?:all|everything|every ${things}|all (?:of )?(?:the |my )*${things})$`, 'i').test(text))
     return 'all'

@@ -1,5 +1,6 @@
-import type { ListedTask } from './tools.ts'
+import type { CalendarEvent, ListedTask } from './tools.ts'
 import type { When } from './when.ts'
+import { dayIn } from './zone.ts'
 
 /** The sentences the concierge speaks. */
 const mark = 'Remind: '
@@ -77,7 +78,10 @@ export function whenInWords(when: When, zone: string, now: Date): string {
   return when.type === 'interval' ? every(when.ms) : cronInWords(when.expression)
 }
 
-export function taskLine(task: ListedTask, zone: string, now: Date, ownGroup: string): string {
+export const taskLine = (task: ListedTask, zone: string, now: Date, ownGroup: string): string =>
+  `${task.id}. ${aboutTask(task, zone, now, ownGroup)}`
+
+export function aboutTask(task: ListedTask, zone: string, now: Date, ownGroup: string): string {
   const schedule =
     task.schedule_type === 'cron'
       ? cronInWords(task.schedule_value)
@@ -90,7 +94,7 @@ export function taskLine(task: ListedTask, zone: string, now: Date, ownGroup: st
     task.status === 'paused' ? 'paused' : next === undefined ? undefined : schedule ? `next ${next}` : next,
   ].filter(part => part !== undefined)
   const group = task.group === ownGroup ? '' : ` [${task.group}]`
-  return `${task.id}. ${shortened(subjectOfPrompt(task.prompt))}${group} (${times.join('; ')})`
+  return `${shortened(subjectOfPrompt(task.prompt))}${group} (${times.join('; ')})`
 }
 
 export const shortened = (text: string): string => {
@@ -98,8 +102,35 @@ export const shortened = (text: string): string => {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line
 }
 
-export const explanation = (assistant: string): string =>
-  [
+/** “tomorrow, 09:00–10:30: Dentist” */
+export function eventLine({ title, start, end, all_day }: CalendarEvent, zone: string, now: Date): string {
+  const name = title || 'without a title'
+  const isDay = all_day || /^\d{4}-\d\d-\d\d$/.test(start)
+  const begins = new Date(start)
+  if (Number.isNaN(begins.getTime())) return `${start}: ${name}`
+  const day = dayWord(isDay ? start.slice(0, 10) : dayIn(begins, zone, 0), zone, now)
+  if (isDay) {
+    const last = end?.slice(0, 10) ?? ''
+    return last > start.slice(0, 10)
+      ? `${day} to ${dayWord(last, zone, now)}, all day: ${name}`
+      : `${day}, all day: ${name}`
+  }
+  const clock = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hour: '2-digit', minute: '2-digit' })
+  const ends = new Date(end ?? '')
+  const until = Number.isNaN(ends.getTime()) ? '' : `–${clock.format(ends)}`
+  return `${day}, ${clock.format(begins)}${until}: ${name}`
+}
+
+function dayWord(date: string, zone: string, now: Date): string {
+  if (date === dayIn(now, zone, 0)) return 'today'
+  if (date === dayIn(now, zone, 1)) return 'tomorrow'
+  const show = { timeZone: 'UTC', weekday: 'long', day: 'numeric', month: 'long' } as const
+  return new Intl.DateTimeFormat('en-GB', show).format(new Date(`${date}T00:00:00Z`))
+}
+
+/** What is not offered here is not spoken of. */
+export const explanation = (assistant: string, offered: ReadonlySet<string>): string => {
+  const lines = [
     `I’m ${assistant}. There is no language model behind me; I keep reminders and schedules. Write to me like this:`,
     '• remind me in ten seconds to stretch',
     '• remind me tomorrow at 9 to call Ann',
@@ -108,4 +139,11 @@ export const explanation = (assistant: string): string =>
     '• what are my reminders?',
     '• pause task 3 · resume task 3 · cancel task 3',
     '• change task 3 to friday at 17:00 · change task 3 to say water the plants',
-  ].join('\n')
+  ]
+  if (offered.has('save_memory')) {
+    lines.push('• remember that the spare key is with Ann · what do you remember about the key? · forget …')
+  }
+  if (offered.has('add_todo')) lines.push('• add milk to my list · what is on my list? · done milk')
+  if (offered.has('list_calendar')) lines.push('• what is on my calendar today? · … tomorrow? · … this week?')
+  return lines.join('\n')
+}

@@ -38,3 +38,7 @@ export function instantOf(wall: number, zone: string): number {
   const shown = [before, after].filter(instant => wallOf(instant, zone) === wall)
   return shown.length > 0 ? Math.min(...shown) : before
 }
+
+/** The day so many days from now, as people there write it: `2030-01-31`. */
+export const dayIn = (now: Date, zone: string, ahead: number): string =>
+  new Date(wallOf(now.getTime(), zone) + ahead * day).toISOString().slice(0, 10)

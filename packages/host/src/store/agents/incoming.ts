@@ -1,11 +1,15 @@
 import { incomingFromRow } from '../agent-rows.ts'
-import type { AgentStore, IncomingStatus } from '../agent-types.ts'
+import type { AgentStore, IncomingStatus, NewIncoming } from '../agent-types.ts'
 import { type Connection, where } from '../connection.ts'
 
-type Part = Pick<AgentStore, 'receive' | 'incoming' | 'groupsWaiting' | 'give' | 'use' | 'giveBack'>
+type Part = Pick<
+  AgentStore,
+  'receive' | 'isKnown' | 'incoming' | 'groupsWaiting' | 'give' | 'use' | 'giveBack'
+>
 
 export interface IncomingTable extends Part {
   /** inside a transaction that is open already */
+  insert: AgentStore['receive']
   markGiven(ids: readonly number[], runId: string): void
   markUsed(ids: readonly number[], runId: string): void
   forgetGroup(folder: string): void
@@ -22,6 +26,25 @@ const statusIs: Readonly<Record<IncomingStatus, string>> = {
 }
 
 export function createIncomingTable({ sql, atomically }: Connection): IncomingTable {
+  const insert = (message: NewIncoming): number | undefined => {
+    const { changes, lastInsertRowid } = sql(
+      `INSERT INTO incoming (group_folder, jid, channel, external_id, sender, sender_name, text, calls, status,
+       created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (channel, jid, external_id) WHERE external_id IS NOT NULL DO NOTHING`,
+    ).run(
+      message.group,
+      message.jid,
+      message.channel,
+      message.externalId,
+      message.sender,
+      message.senderName,
+      message.text,
+      message.status === 'context' ? 0 : 1,
+      message.status,
+      message.createdAt,
+    )
+    return changes === 0 ? undefined : Number(lastInsertRowid)
+  }
   const markGiven = (ids: readonly number[], runId: string) => {
     const give = sql(
       "UPDATE incoming SET status = 'given', run_id = ? WHERE id = ? AND status IN ('waiting', 'context')",
@@ -45,26 +68,14 @@ export function createIncomingTable({ sql, atomically }: Connection): IncomingTa
   }
 
   return {
-    receive: message =>
-      atomically(() => {
-        const { changes, lastInsertRowid } = sql(
-          `INSERT INTO incoming (group_folder, jid, channel, external_id, sender, sender_name, text, calls, status,
-           created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (channel, jid, external_id) WHERE external_id IS NOT NULL DO NOTHING`,
-        ).run(
-          message.group,
-          message.jid,
-          message.channel,
-          message.externalId,
-          message.sender,
-          message.senderName,
-          message.text,
-          message.status === 'waiting' ? 1 : 0,
-          message.status,
-          message.createdAt,
-        )
-        return changes === 0 ? undefined : Number(lastInsertRowid)
-      }),
+    receive: message => atomically(() => insert(message)),
+    isKnown: ({ channel, jid, externalId }) =>
+      externalId !== null &&
+      sql('SELECT 1 FROM incoming WHERE channel = ? AND jid = ? AND external_id = ?').get(
+        channel,
+        jid,
+        externalId,
+      ) !== undefined,
     incoming({ group, status, runId, after = 0, limit = -1 }) {
       const { text, values } = where({ 'group_folder = ?': group, 'run_id = ?': runId, 'id > ?': after })
       const condition = status === undefined ? '' : ` AND ${statusIs[status]}`
@@ -87,6 +98,7 @@ export function createIncomingTable({ sql, atomically }: Connection): IncomingTa
           ).run(runId),
       ),
 
+    insert,
     markGiven,
     markUsed,
     forgetGroup: folder =>

@@ -1,0 +1,15 @@
+import { defineService } from '@hatchway/host/service'
+import { z } from 'zod'
+
+/** A service that costs nothing, so that asking it is what is measured. */
+export default defineService({
+  name: 'bench',
+  tools: {
+    bench_echo: {
+      description: 'Gives back what it gets.',
+      input: z.object({ text: z.string() }),
+      repeatable: true,
+      call: ({ text }) => ({ text }),
+    },
+  },
+})

@@ -1,0 +1,36 @@
+import { type FSWatcher, statSync, watch } from 'node:fs'
+
+/** Rings when something in a directory may have changed. Events are only a doorbell (lesson 17): nobody relies on it. */
+export interface DirectoryWatch {
+  /** Puts the watch up, or up again where the directory is another one by now; throws where that cannot be done. */
+  hang(): void
+}
+
+export function createDirectoryWatch(
+  directory: string,
+  /** the name of what changed; null: that is not known */
+  ring: (name: string | null) => void,
+): DirectoryWatch {
+  let watched: { watcher: FSWatcher; directory: string } | undefined
+  return {
+    hang() {
+      // Before the watch: a directory that was replaced in between is then found to be another one the next time.
+      const identity = identityOf(directory)
+      if (watched?.directory === identity) return
+      watched?.watcher.close()
+      watched = undefined
+      const watcher = watch(directory, { persistent: false })
+      watched = { watcher, directory: identity }
+      watcher.on('change', (_event, name) => ring(name === null ? null : String(name)))
+      watcher.on('error', () => {
+        watcher.close()
+        if (watched?.watcher === watcher) watched = undefined
+      })
+    },
+  }
+}
+
+function identityOf(path: string): string {
+  const { dev, ino } = statSync(path, { bigint: true })
+  return `${dev}:${ino}`
+}

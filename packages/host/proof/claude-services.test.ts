@@ -1,0 +1,111 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { isRadicaleMissing, passwordOf, startRadicale } from '../src/services/calendar/testing/radicale.ts'
+import { openHouse, until } from './house.ts'
+import { type ModelRequest, serveMessagesApi } from './messages-api.ts'
+
+/**
+ * Every service, asked by Claude's own program from a sandbox without a network: a calendar on a real server, memories,
+ * todos, a public MCP server that the host runs, a service of the operator's own, and a person who is asked.
+ */
+const missing = findProgram('bwrap') === undefined ? 'bwrap' : isRadicaleMissing() ? 'radicale' : undefined
+const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
+
+const example = join(import.meta.dirname, '..', '..', '..', 'examples', 'dice.service.ts')
+const everything = createRequire(import.meta.url).resolve(
+  '@modelcontextprotocol/server-everything/dist/index.js',
+)
+
+const lastText = ({ messages }: ModelRequest): string =>
+  JSON.stringify(messages.findLast(({ role }) => role === 'user'))
+const tool = (name: string, input: object) => ({ name: `mcp__hatchway__${name}`, input })
+
+const event = {
+  title: 'Dentist',
+  start: '2031-03-04T10:00:00',
+  end: '2031-03-04T11:00:00',
+  calendar: 'Family',
+}
+const steps = [
+  {
+    calls: [tool('save_memory', { key: 'tea', content: 'Ana drinks Ostfriesentee', category: 'people' })],
+    heard: ['tea'],
+  },
+  { calls: [tool('recall_memories', { query: 'tee' })], heard: ['Ana drinks Ostfriesentee'] },
+  { calls: [tool('list_memories', {}), tool('forget_memory', { key: 'tea' })], heard: ['people'] },
+  { calls: [tool('add_todo', { content: 'buy milk' })], heard: ['buy milk'] },
+  { calls: [tool('list_todos', {})], heard: ['buy milk'] },
+  { calls: [tool('complete_todo', { todo_id: 'no such' })], heard: ['not_found'] },
+  { calls: [tool('list_calendars', {})], heard: ['Family'] },
+  { calls: [tool('create_event', event)], heard: ['Dentist'] },
+  {
+    calls: [tool('list_calendar', { start_date: '2031-03-04', end_date: '2031-03-04', calendar: 'Family' })],
+    heard: ['Dentist', '2031-03-04T10:00:00'],
+  },
+  { calls: [tool('delete_event', { event_id: 'no such', calendar: 'Family' })], heard: ['refused'] },
+  { calls: [tool('everything_echo', { message: 'through the hatch' })], heard: ['through the hatch'] },
+  { calls: [tool('roll_dice', { dice: 3 })], heard: ['sum'] },
+  {
+    calls: [
+      tool('ask_user', {
+        questions: [{ question: 'Tea or coffee?', options: [{ label: 'Tea' }, { label: 'Coffee' }] }],
+      }),
+    ],
+    heard: ['Coffee'],
+  },
+]
+
+describe(`Services, asked from a sandbox${missing === undefined ? '' : ` (needs ${missing})`}`, () => {
+  attempt('Claude uses every one of them', async () => {
+    const radicale = await startRadicale(['ana'])
+    onTestFinished(() => radicale.stop())
+    await radicale.makeCalendar('ana', 'family', 'Family')
+    let step = 0
+    const api = await serveMessagesApi(request => {
+      const last = lastText(request)
+      if (!last.includes('please') && !last.includes('tool_result')) return { text: 'Yes?' }
+      const next = steps[step++]
+      return next ? { calls: next.calls } : { text: 'All of it is done.' }
+    })
+    onTestFinished(() => api.close())
+    const house = await openHouse({
+      sandbox: 'bubblewrap',
+      environment: home => {
+        const config = {
+          agents: { driver: 'claude' },
+          services: { plugins: [example] },
+          calendars: { home: { url: radicale.url, username: 'ana', passwordVariable: 'ANAS_PASSWORD' } },
+          mcp: { everything: { command: [process.execPath, everything, 'stdio'], groups: 'all' } },
+        }
+        mkdirSync(home, { recursive: true })
+        const file = join(home, 'hatchway.config.mjs')
+        writeFileSync(file, `export default ${JSON.stringify(config)}`)
+        return {
+          HATCHWAY_CONFIG: file,
+          HATCHWAY_MODEL_URL: api.url,
+          ANTHROPIC_API_KEY: 'sk-the-hosts-own-key',
+          ANAS_PASSWORD: passwordOf('ana'),
+        }
+      },
+    })
+    // The lent server has started, and its tools are known.
+    await until(async () => (await house.hatchway('services', 'list')).includes('everything_echo'))
+    const answer = house.hatchway('chat', '--once', 'please do it', '--wait', '--timeout', '170')
+    await until(async () => (await house.texts()).some(text => text.includes('Tea or coffee?')))
+    await house.hatchway('chat', '--once', '2')
+    expect(await answer).toContain('All of it is done.')
+
+    const heard = api.requests.filter(request => lastText(request).includes('tool_result')).map(lastText)
+    expect(heard).toHaveLength(steps.length)
+    for (const [index, { heard: facts }] of steps.entries()) {
+      for (const fact of facts) expect(heard[index], JSON.stringify(steps[index])).toContain(fact)
+    }
+    expect(heard.join()).not.toContain(passwordOf('ana'))
+    // All of it was one run, whose answer to the question is not another message for it.
+    expect(await house.runs()).toHaveLength(1)
+    expect(JSON.parse(await house.hatchway('services', 'requests', '--json'))).toEqual([])
+  })
+})

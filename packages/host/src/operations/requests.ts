@@ -1,0 +1,79 @@
+import type { Outcome, Payload } from '@hatchway/protocol'
+import { isAllowed } from '../services/catalogue.ts'
+import type { NewRequest, RequestRow } from '../store/service-types.ts'
+import { done, type Refused, refused } from './outcome.ts'
+import type { Operation, OperationContext, Target } from './types.ts'
+
+/** Whoever asks acts on nobody but itself. */
+export const self = ({ actor }: OperationContext): Target =>
+  actor.kind === 'group' ? { folder: actor.group.folder } : 'host'
+
+/** Stores a request whose answer follows: within this commit, so that it cannot be lost, and is asked once. */
+export function storeRequest(
+  about: Pick<NewRequest, 'kind' | 'tool' | 'input'> & { timeoutMs: number },
+  { actor, request, transaction, now, limits, effect }: OperationContext,
+): RequestRow | Refused {
+  const { timeoutMs, ...asked } = about
+  if (actor.kind !== 'group' || !request) {
+    return refused('invalid_field', 'id: is required, as the answer has to go somewhere')
+  }
+  const { folder } = actor.group
+  if (transaction.countOpenRequests(folder) >= limits.openRequests) {
+    return refused(
+      'quota_exceeded',
+      `The group has ${limits.openRequests} requests that are not answered yet. Wait for answers before asking more.`,
+    )
+  }
+  const createdAt = now.getTime()
+  const row: NewRequest = { ...asked, ...request, group: folder, createdAt, expiresAt: createdAt + timeoutMs }
+  transaction.insertRequest(row)
+  const stored: RequestRow = { ...row, status: 'waiting', outcome: null }
+  effect({ kind: 'request_stored', request: stored })
+  return stored
+}
+
+const unknown = (tool: string): Refused =>
+  refused('unavailable', `There is no service named ${tool} on this host.`)
+
+const call = ({ tool: name, arguments: input }: Payload<'call_service'>, context: OperationContext) => {
+  const { actor, services, transaction, now, effect } = context
+  const tool = services?.catalogue.find(name)
+  if (actor.kind !== 'group')
+    return refused('forbidden', 'Services answer agents; an operator has other ways.')
+  if (!tool) return unknown(name)
+  // Whoever may not use it is told so; that it exists is no secret.
+  if (!isAllowed(tool.groups, actor.group)) {
+    return refused('forbidden', `This group may not use ${name}.`)
+  }
+  const checked = tool.check(input)
+  if (!checked.ok) return refused('invalid_field', checked.message)
+  if (tool.kind === 'instant') {
+    return tool.perform(checked.input, { transaction, group: actor.group, now, effect })
+  }
+  const stored = storeRequest({ kind: 'service', tool: name, input, timeoutMs: tool.timeoutMs }, context)
+  return 'ok' in stored ? stored : null
+}
+
+export const callService: Operation<'call_service'> = {
+  type: 'call_service',
+  target: (_, context) => self(context),
+  execute: call,
+}
+
+const cancelled: Outcome = refused('cancelled', 'The request was taken back by whoever had made it.')
+
+export const cancelRequest: Operation<'cancel_request'> = {
+  type: 'cancel_request',
+  target: (_, context) => self(context),
+  execute({ request_id }, { actor, transaction, now, effect }) {
+    if (actor.kind !== 'group')
+      return refused('forbidden', 'A request is taken back by the group that made it.')
+    const request = transaction.openRequest(actor.group.folder, request_id)
+    if (!request) {
+      return refused('not_found', 'The group has no request with this id that is not answered yet.')
+    }
+    transaction.answerRequest(request.seq, cancelled, now.getTime())
+    effect({ kind: 'request_over', seq: request.seq, outcome: cancelled })
+    return done({ request_id, status: 'cancelled' })
+  },
+}

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import type { Group, Services } from '@hatchway/protocol'
+import type { Logger } from 'pino'
+import type { Allowed, Service, ServiceTool } from './types.ts'
+
+/** Every tool of every service, by its name, and which groups may use it. */
+export interface Catalogue {
+  find(name: string): ServiceTool | undefined
+  /** in the order in which the services were given */
+  toolsFor(group: Group): readonly ServiceTool[]
+  services(): readonly ServiceReport[]
+}
+
+/** A service as people are told of it. */
+interface ServiceReport {
+  name: string
+  ok: boolean
+  text: string
+  tools: readonly ServiceTool[]
+}
+
+export interface ServiceDesk extends Catalogue {
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+export function createCatalogue(options: {
+  services: readonly Service[]
+  log: Logger
+  /** there are others than before */
+  changed(): void
+}): ServiceDesk {
+  const { services, log } = options
+  let tools = new Map<string, ServiceTool>()
+
+  const collect = () => {
+    const found = new Map<string, ServiceTool>()
+    for (const service of services) {
+      for (const tool of service.tools()) {
+        const other = found.get(tool.name)
+        if (other) {
+          log.warn(
+            { tool: tool.name, service: service.name, other: other.service },
+            'two services have a tool of this name; the first one keeps it',
+          )
+        } else found.set(tool.name, tool)
+      }
+    }
+    tools = found
+  }
+  collect()
+
+  return {
+    find: name => tools.get(name),
+    toolsFor: group => [...tools.values()].filter(tool => isAllowed(tool.groups, group)),
+    services: () =>
+      services.map(service => ({
+        name: service.name,
+        ...(service.state?.() ?? { ok: true, text: 'ready' }),
+        tools: [...tools.values()].filter(tool => tool.service === service.name),
+      })),
+    async start() {
+      await Promise.all(
+        services.map(async service => {
+          try {
+            await service.start?.({
+              changed: () => {
+                collect()
+                options.changed()
+              },
+              log: log.child({ service: service.name }),
+            })
+          } catch (error) {
+            log.error({ err: error, service: service.name }, 'a service could not be started')
+          }
+        }),
+      )
+      collect()
+      options.changed()
+    },
+    async stop() {
+      await Promise.all(
+        services.map(async service => {
+          try {
+            await service.stop?.()
+          } catch (error) {
+            log.error({ err: error, service: service.name }, 'a service could not be stopped properly')
+          }
+        }),
+      )
+    },
+  }
+}
+
+/** Folders are told apart without case, as everywhere. */
+export const isAllowed = (allowed: Allowed, group: Pick<Group, 'folder' | 'main'>): boolean => {
+  if (allowed === 'all') return true
+  if (allowed === 'main') return group.main
+  return allowed.some(folder => folder.toLowerCase() === group.folder.toLowerCase())
+}
+
+/** Changes when what any group may ask for does. */
+export function digestOf(catalogue: Catalogue, questionMs: number): string {
+  const hash = createHash('sha256').update(String(questionMs))
+  for (const { tools } of catalogue.services()) {
+    for (const tool of tools) hash.update(JSON.stringify(tool))
+  }
+  return hash.digest('base64url')
+}
+
+/** What `services.json` tells the group's agent. */
+export const listingFor = (catalogue: Catalogue, group: Group, questionMs: number): Services => ({
+  tools: catalogue.toolsFor(group).map(tool => ({
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    service: tool.service,
+    input_schema: tool.inputSchema,
+    ...(tool.outputSchema ? { output_schema: tool.outputSchema } : {}),
+    annotations: tool.annotations,
+    answers: tool.answers,
+    timeout_ms: tool.kind === 'later' ? tool.timeoutMs : instantMs,
+  })),
+  questions: { timeout_ms: questionMs },
+})
+
+/** for the agent to wait: it is done with the command, and only a busy host can make it wait */
+const instantMs = 60_000

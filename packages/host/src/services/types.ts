@@ -1,0 +1,97 @@
+import type { Group, JsonSchema, Outcome, ServiceListing } from '@hatchway/protocol'
+import type { Logger } from 'pino'
+import type { Effect } from '../operations/types.ts'
+import type { Transaction } from '../store/types.ts'
+
+/** What is known of the data a tool gives and takes. Left out means unknown, which the guard takes for the worst. */
+export interface TrustLabels {
+  /** it brings in what strangers wrote */
+  public_source?: TrustLabel
+  /** it brings in what must not get out */
+  secret_data?: TrustLabel
+  /** what goes in can be seen outside */
+  public_sink?: TrustLabel
+  /** it changes what cannot be changed back */
+  dangerous_writes?: TrustLabel
+}
+type TrustLabel = 'yes' | 'no' | 'forbidden'
+
+/** Which groups may use a tool. */
+export type Allowed = 'all' | 'main' | readonly string[]
+
+/** How far something has come that takes its time. */
+export interface Step {
+  progress: number
+  total?: number
+  message?: string
+}
+
+/** What a handler is given besides its arguments. Who asks is the directory's word, not the request's. */
+export interface ServiceContext {
+  group: Readonly<Pick<Group, 'folder' | 'jid' | 'name' | 'main'>>
+  requestId: string
+  /** aborted when the time is up, the request is taken back, or the host stops */
+  signal: AbortSignal
+  /** told to an agent that wants to know; as often as you like */
+  progress(step: Step): void
+  log: Logger
+  timezone: string
+}
+
+/** What a tool that is done within the command's own commit is given. It must be quick, and cannot wait. */
+export interface InstantContext {
+  transaction: Transaction
+  group: Group
+  now: Date
+  effect(effect: Effect): void
+}
+
+/** The tool's own refusal, with a code and words for the agent; anything else that is thrown is a failure. */
+export type Checked = { ok: true; input: unknown } | { ok: false; message: string }
+
+interface ToolBase {
+  name: string
+  /** whose tool it is: `memory`, `calendar`, `mcp:github` */
+  service: string
+  title: string
+  description: string
+  inputSchema: JsonSchema
+  outputSchema?: JsonSchema
+  annotations: ServiceListing['annotations']
+  /** an object of facts, or the result of an MCP tool */
+  answers: ServiceListing['answers']
+  groups: Allowed
+  labels: TrustLabels
+  check(input: Readonly<Record<string, unknown>>): Checked
+}
+
+/** A tool that may take its time: the request is stored, asked beside everything else, and answered when it is done. */
+export interface LaterTool extends ToolBase {
+  kind: 'later'
+  /** whether it can be asked again after a restart in the middle without harm */
+  repeatable: boolean
+  timeoutMs: number
+  /** the largest answer, as JSON */
+  answerBytes: number
+  call(input: unknown, context: ServiceContext): Promise<unknown> | unknown
+}
+
+/** A tool that is done in the same commit as its command: once, or not at all. */
+export interface InstantTool extends ToolBase {
+  kind: 'instant'
+  perform(input: unknown, context: InstantContext): Outcome
+}
+
+export type ServiceTool = LaterTool | InstantTool
+
+/** Whoever has tools to offer. */
+export interface Service {
+  name: string
+  /** as they are now */
+  tools(): readonly ServiceTool[]
+  /** begins, in the background; `changed` tells that `tools()` or `state()` is another */
+  start?(context: { changed(): void; log: Logger }): Promise<void>
+  stop?(): Promise<void>
+  /** for people: whether it can be used, and why not */
+  state?(): { ok: boolean; text: string }
+}

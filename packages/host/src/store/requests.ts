@@ -1,0 +1,143 @@
+import { type Outcome, outcomeSchema, replyAddressSchema } from '@hatchway/protocol'
+import { z } from 'zod'
+import type { Connection } from './connection.ts'
+import { parsed, type Row } from './rows.ts'
+import type { RequestRow, RequestStore, ServiceTransaction } from './service-types.ts'
+
+type Within = Pick<
+  ServiceTransaction,
+  'insertRequest' | 'countOpenRequests' | 'openRequest' | 'answerRequest'
+>
+
+export interface RequestTable {
+  store: RequestStore
+  within: Within
+  /** the answer of a request that the journal does not hold itself */
+  outcomeOf(seq: number): Outcome | null
+  forgetGroup(folder: string): void
+}
+
+/** A larger answer is not kept in the journal, which remembers a million commands. */
+const journalledBytes = 16_384
+const open = "status IN ('waiting', 'running')"
+
+export function createRequestTable({ sql, atomically }: Connection): RequestTable {
+  const answerOne = (seq: number, outcome: Outcome, at: number): boolean => {
+    const text = JSON.stringify(outcome)
+    const { changes } = sql(
+      `UPDATE requests SET status = 'answered', outcome = ?, answered_at = ? WHERE seq = ? AND ${open}`,
+    ).run(text, at, seq)
+    if (changes === 0) return false
+    if (Buffer.byteLength(text) <= journalledBytes) {
+      sql('UPDATE commands SET outcome = ? WHERE seq = ?').run(text, seq)
+    }
+    return true
+  }
+
+  return {
+    store: {
+      unfinished: () =>
+        sql("SELECT * FROM requests WHERE status <> 'placed' ORDER BY seq").all().map(requestFromRow),
+      begin: seqs =>
+        atomically(() => {
+          const begin = sql("UPDATE requests SET status = 'running' WHERE seq = ? AND status = 'waiting'")
+          for (const seq of seqs) begin.run(seq)
+        }),
+      answer: (answers, at) =>
+        atomically(
+          () =>
+            new Set(answers.filter(({ seq, outcome }) => answerOne(seq, outcome, at)).map(({ seq }) => seq)),
+        ),
+      placed: seqs =>
+        atomically(() => {
+          const keep = sql(
+            "UPDATE requests SET status = 'placed' WHERE seq = ? AND EXISTS (SELECT 1 FROM commands WHERE commands.seq = requests.seq AND commands.outcome = 'null')",
+          )
+          const forget = sql("DELETE FROM requests WHERE seq = ? AND status = 'answered'")
+          for (const seq of seqs) {
+            keep.run(seq)
+            forget.run(seq)
+          }
+        }),
+      prune: before =>
+        atomically(() => {
+          const old = sql(
+            "SELECT seq FROM requests WHERE status = 'placed' AND answered_at < ? ORDER BY seq LIMIT 200",
+          ).all(before)
+          const settle = sql("UPDATE commands SET outcome = ? WHERE seq = ? AND outcome = 'null'")
+          const forget = sql('DELETE FROM requests WHERE seq = ?')
+          for (const { seq } of old) {
+            settle.run(JSON.stringify(noLongerKept), Number(seq))
+            forget.run(Number(seq))
+          }
+          return old.length === 200
+        }),
+    },
+    within: {
+      insertRequest: request =>
+        void sql(
+          `INSERT INTO requests (seq, group_folder, kind, tool, input, reply, status, created_at, expires_at)
+           VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?, ?)`,
+        ).run(
+          request.seq,
+          request.group,
+          request.kind,
+          request.tool,
+          JSON.stringify(request.input),
+          JSON.stringify(request.reply),
+          request.createdAt,
+          request.expiresAt,
+        ),
+      countOpenRequests: folder =>
+        Number(
+          sql(`SELECT count(*) AS count FROM requests WHERE group_folder = ? AND ${open}`).get(folder)
+            ?.count ?? 0,
+        ),
+      openRequest(folder, requestId) {
+        const row = sql(
+          `SELECT * FROM requests WHERE group_folder = ? AND ${open} AND reply ->> 'id' = ?`,
+        ).get(folder, requestId)
+        return row && requestFromRow(row)
+      },
+      answerRequest: answerOne,
+    },
+    outcomeOf(seq) {
+      const row = sql('SELECT outcome FROM requests WHERE seq = ?').get(seq)
+      return row ? outcomeSchema.nullable().parse(parsed(row.outcome)) : null
+    },
+    forgetGroup: folder =>
+      void sql("DELETE FROM requests WHERE group_folder = ? AND status = 'placed'").run(folder),
+  }
+}
+
+const noLongerKept: Outcome = {
+  ok: false,
+  error: {
+    code: 'expired',
+    message: 'The request was answered, and so large an answer is no longer kept. Ask again with a new id.',
+  },
+}
+
+const requestSchema = z.object({
+  seq: z.number(),
+  group: z.string(),
+  kind: z.enum(['service', 'question']),
+  tool: z.string(),
+  input: z.record(z.string(), z.unknown()),
+  reply: replyAddressSchema,
+  status: z.enum(['waiting', 'running', 'answered', 'placed']),
+  outcome: outcomeSchema.nullable(),
+  createdAt: z.number(),
+  expiresAt: z.number(),
+})
+
+const requestFromRow = (row: Row): RequestRow =>
+  requestSchema.parse({
+    ...row,
+    group: row.group_folder,
+    input: parsed(row.input),
+    reply: parsed(row.reply),
+    outcome: parsed(row.outcome),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  })
