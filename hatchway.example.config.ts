@@ -23,6 +23,7 @@ export default defineConfig({
     commands: 1_000_000,
     messages: 1_000_000,
     runs: 10_000,
+    audit: 1_000_000,
   },
   services: { plugins: [], questionMs: 600_000, unreadMs: 3_600_000 },
   memory: { enabled: 'yes', perGroup: 100_000, contentBytes: 16_384, groupBytes: 268_435_456 },

@@ -9,6 +9,7 @@ export default defineService({
       description: 'Gives back what it gets.',
       input: z.object({ text: z.string() }),
       repeatable: true,
+      labels: { public_source: 'no', secret_data: 'no', public_sink: 'no', dangerous_writes: 'no' },
       call: ({ text }) => ({ text }),
     },
   },

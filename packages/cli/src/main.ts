@@ -1,5 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import about from '../package.json' with { type: 'json' }
+import { addApprovals } from './commands/approvals.ts'
+import { addAudit } from './commands/audit.ts'
 import { addChat } from './commands/chat.ts'
 import { addConfig } from './commands/config.ts'
 import { addDoctor } from './commands/doctor.ts'
@@ -10,6 +12,7 @@ import { addPost } from './commands/post.ts'
 import { addRuns } from './commands/runs.ts'
 import { addServices } from './commands/services.ts'
 import { addTail } from './commands/tail.ts'
+import { addTaints } from './commands/taints.ts'
 import { addTasks } from './commands/tasks.ts'
 import { addUp } from './commands/up.ts'
 import { addUsage } from './commands/usage.ts'
@@ -44,7 +47,10 @@ Exit codes:
     addMessages,
     addRuns,
     addServices,
+    addTaints,
     addUsage,
+    addApprovals,
+    addAudit,
     addErrors,
     addPost,
     addTail,

@@ -41,14 +41,14 @@ const aSweep = async (arena: Arena) => {
   await arena.until('a sweep', () => Date.now() > over)
 }
 
-/** Where the host misses a directory it makes one, at any moment. */
-const linkInPlace = (target: string, path: string) => {
+/** Where the host misses something it makes it, at any moment: then once more. */
+const putInPlace = (path: string, put: (path: string) => void) => {
   for (;;) {
     rmSync(path, { recursive: true, force: true })
     try {
-      return symlinkSync(target, path)
+      return put(path)
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+      if (lstatSync(path, { throwIfNoEntry: false }) === undefined) throw error
     }
   }
 }
@@ -157,13 +157,12 @@ for (const { who, users, oneUser, possible } of hosts) {
       for (const name of inside) {
         attack(() => {
           renameSync(join(evil, name), join(evil, `${name}.real`))
-          linkInPlace(join(canary.path, 'drop'), join(evil, name))
+          putInPlace(join(evil, name), path => symlinkSync(join(canary.path, 'drop'), path))
         })
       }
       attack(() => {
         for (const name of ['current_tasks.json', 'available_groups.json']) {
-          rmSync(join(evil, name), { force: true })
-          symlinkSync(join(canary.path, 'current_tasks.json'), join(evil, name))
+          putInPlace(join(evil, name), path => symlinkSync(join(canary.path, 'current_tasks.json'), path))
         }
         symlinkSync(join(canary.path, '.tmp'), join(evil, 'tasks.real', '.tmp'))
         // What the host makes where something is missing must not go through a link, either.
@@ -237,8 +236,7 @@ for (const { who, users, oneUser, possible } of hosts) {
       ] as const) {
         attack(() => {
           for (const [name, replace] of Object.entries({ input, responses, groups })) {
-            rmSync(join(evil, name), { recursive: true, force: true })
-            replace(join(evil, name))
+            putInPlace(join(evil, name), replace)
           }
           rmSync(join(evil, 'tasks'), { recursive: true, force: true })
           rmSync(join(evil, 'messages'), { recursive: true, force: true })
@@ -248,8 +246,7 @@ for (const { who, users, oneUser, possible } of hosts) {
       attack(() => {
         for (const name of ['input', 'responses', 'groups', 'tasks', 'messages']) {
           if (lstatSync(join(evil, name), { throwIfNoEntry: false })?.isDirectory()) continue
-          rmSync(join(evil, name), { force: true })
-          mkdirSync(join(evil, name))
+          putInPlace(join(evil, name), mkdirSync)
         }
       })
       arena.post('tasks', request('after-all'))

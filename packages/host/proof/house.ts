@@ -23,7 +23,7 @@ export interface HouseOptions {
   environment?: (home: string) => Record<string, string>
   /** whom the daemon runs as; left out: ourselves */
   uid?: number
-  /** is given what takes the house down; left out: done when the test ends, which no concurrent test can say so */
+  /** is given what takes the house down; left out: the test that runs, which is unknown among concurrent ones */
   atEnd?: (close: () => Promise<void>) => void
 }
 

@@ -175,6 +175,7 @@ const expectEffect: Record<(typeof families)[Intent['op']], Check> = {
   unregister: expectGroupGone,
   refresh: expectNothing,
   question: expectQuestion,
+  shell: expectNothing,
   'host later': expectNothing,
   'self later': expectNothing,
 }
@@ -187,7 +188,7 @@ function answerTo(id: string, shape: NonNullable<Said['reply']>['shape'], outcom
     case 'result':
       return outcome.ok ? { result: outcome.result } : { error: reason }
     case 'decision':
-      return { decision: 'deny', reason }
+      return outcome.ok ? { decision: 'allow' } : { decision: 'deny', reason }
     case 'success':
       return { success: false, message: reason }
   }

@@ -29,6 +29,7 @@ export const families: Record<
   | 'unregister'
   | 'refresh'
   | 'question'
+  | 'shell'
   | 'host later'
   | 'self later'
 > = {
@@ -52,7 +53,7 @@ export const families: Record<
   sync_worktree: 'self later',
   call_service: 'self later',
   ask_user: 'question',
-  check_shell: 'self later',
+  check_shell: 'shell',
 }
 
 const targetsOf: Record<(typeof families)[Op], readonly Target[]> = {
@@ -63,6 +64,7 @@ const targetsOf: Record<(typeof families)[Op], readonly Target[]> = {
   unregister: ['victim', 'main', 'nobody'],
   refresh: ['host'],
   question: ['own'],
+  shell: ['own'],
   'host later': ['host'],
   'self later': ['own'],
 }
@@ -91,6 +93,8 @@ function verdict(op: Op, sender: Sender, target: Target): string {
       return main ? 'done' : 'forbidden'
     case 'question':
       return 'answer follows'
+    case 'shell':
+      return 'done'
     case 'host later':
       return main ? 'unavailable' : 'forbidden'
     case 'self later':

@@ -526,7 +526,7 @@ export const pynchy: Writer = {
     check_shell: (intent, claims) =>
       asked(
         'security:bash_check',
-        { command: 'wget http://a.test/x', groupFolder: claims.folder },
+        { command: 'make test', groupFolder: claims.folder },
         intent,
         claims,
         'decision',

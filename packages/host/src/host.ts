@@ -9,6 +9,8 @@ import { createOutbox } from './effects/outbox.ts'
 import { createReplies } from './effects/replies.ts'
 import { createSnapshots } from './effects/snapshots.ts'
 import { faultFromEnvironment } from './fault.ts'
+import { createContexts } from './guard/contexts.ts'
+import { type OpenGuard, openGuard, rulesFrom } from './guard/open.ts'
 import { createIntake } from './intake/intake.ts'
 import { createReboot } from './intake/reboot.ts'
 import { rehearse } from './intake/rehearsal.ts'
@@ -89,6 +91,10 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const startedAt = now().toISOString()
   let spool: Spool | undefined
   let agents: OpenAgents | undefined
+  const contexts = createContexts(store)
+  const isGuarded = config.guard.enabled === 'yes'
+  const rules = rulesFrom(config, contexts.of)
+  let guard: OpenGuard | undefined
   let catalogue: Catalogue | undefined
   let desk: Desk | undefined
   const positions = createPositions(store)
@@ -100,6 +106,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         now: Date.now,
         kick: () => agents?.agents.kick(),
         desk: () => desk,
+        ...(isGuarded ? { guard: { watch: () => guard?.watch, positions, said: () => outbox?.kick() } } : {}),
         todo: createSaidTodos({
           store,
           positions,
@@ -217,6 +224,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
 
   const known = createCatalogue({
     services: await openServices({ config, layout, environment: process.env, log }),
+    labels: config.guard.labels,
     log,
     changed: () => snapshots.servicesAre(digestOf(known, questionMs)),
   })
@@ -229,9 +237,34 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     timezone: config.timezone,
     log,
     now: Date.now,
-    answered: (request, outcome) => chats?.questions.over(request, outcome),
+    held: (request, signal) => guard?.watch.take(request, signal),
+    answered: (request, outcome) => {
+      chats?.questions.over(request, outcome)
+      chats?.approvals?.over(request, outcome)
+      guard?.read(request, outcome)
+    },
   })
   desk = requests
+  const services = { catalogue: known, questionMs }
+  if (isGuarded && chats?.approvals) {
+    guard = openGuard({
+      config,
+      store,
+      rules,
+      desk: () => desk,
+      effects,
+      approvals: chats.approvals,
+      context: () => ({
+        seq: positions.next(),
+        now: now(),
+        timezone: config.timezone,
+        limits: config.limits,
+        services,
+      }),
+      environment: process.env,
+      log,
+    })
+  }
   const rate = createRateLimit({ perMinute: config.limits.commandsPerMinute })
   const reboot = createReboot(store)
   const intake = createIntake({
@@ -244,7 +277,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     log,
     fault,
     handledBefore: reboot.handledBefore,
-    services: { catalogue: known, questionMs },
+    services,
+    ...(guard ? { guard: rules } : {}),
     publish: event => {
       for (const listener of listeners) listener(event)
     },
@@ -329,6 +363,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       store.setMeta('snapshots', '')
       requests.resume()
       chats?.questions.mend()
+      chats?.approvals?.mend()
       await running.start()
       reboot.over()
       known
@@ -345,6 +380,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           quarantine.flush()
           more = store.prune({ ...config.keep, commands: Math.max(config.keep.commands, rowsNeeded) })
           more = store.requests.prune(Date.now() - largeAnswersMs) || more
+          more =
+            store.audit.prune({ entries: config.keep.audit, days: config.keep.auditDays }, Date.now()) || more
         } catch (error) {
           log.error({ err: error }, 'tidying up failed; it is tried again in a minute')
         }
@@ -370,8 +407,12 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         owner,
         typing: (jid, on) => chats?.typing(jid, on),
         said: () => outbox?.kick(),
-        begins: snapshots.showServices,
-        gone: folder => {
+        begins: (folder, run) => {
+          contexts.begins(folder, run)
+          snapshots.showServices(folder)
+        },
+        gone: (folder, runId) => {
+          contexts.gone(folder, runId)
           requests.containerGone(folder)
           replies.clear(folder)
         },
@@ -394,6 +435,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       await agents?.stop()
       unread?.stop()
       await requests.stop()
+      await guard?.stop()
       await known.stop()
       snapshots.flush()
       store.setMeta('snapshots', version)

@@ -30,6 +30,8 @@ export const errorCodes = {
   quota_exceeded:
     'The group has as many of these as it may have. Remove some it no longer needs, or ask the operator for more.',
   unavailable: 'This host does not offer what was asked for.',
+  denied:
+    'The guard, its inspector or a person said no. The message says why; asking again in other words does not help.',
   expired: 'Neither a decision nor an answer came in time. What was asked for may or may not have happened.',
   cancelled: 'The request was taken back before it was answered. Its service was told to stop.',
   interrupted:

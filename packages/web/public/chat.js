@@ -1,3 +1,4 @@
+import { drawApproval } from './approval.js'
 import { drawCard, focusIn } from './card.js'
 import { arrange, make, visible } from './parts.js'
 
@@ -7,9 +8,9 @@ import { arrange, make, visible } from './parts.js'
  *
  * @typedef {{jid: string, name: string, main: boolean, channel: string, writable: boolean, trigger: string | null,
  *   typing: boolean}} Room
- * @typedef {{key: string, direction: 'in' | 'out', jid: string, kind: 'text' | 'reaction' | 'question',
+ * @typedef {{key: string, direction: 'in' | 'out', jid: string, kind: 'text' | 'reaction' | 'question' | 'approval',
  *   sender: string | null, text: string, at: string, status: string, error: string | null,
- *   question?: import('./card.js').Card}} Entry
+ *   question?: import('./card.js').Card, approval?: import('./approval.js').Approval}} Entry
  * @typedef {{id: string, jid: string, text: string, failed: string | undefined}} Outgoing
  */
 
@@ -35,7 +36,7 @@ let rooms = []
 let room
 /** @type {Map<string, Entry>} */
 let entries = new Map()
-/** @type {Map<string, {state: string, item: Element}>} questions as they are shown, by key */
+/** @type {Map<string, {state: string, item: Element}>} cards as they are shown, by key */
 const cards = new Map()
 /** @type {Map<string, Outgoing>} what is on its way to the host */
 const outgoing = new Map()
@@ -175,13 +176,15 @@ function drawEntries() {
     if (isNewDay) items.push(make('li', 'day', itsDay))
     day = itsDay
     const isMore = !isNewDay && before !== undefined && goesOn(before, entry)
-    items.push(entry.question ? cardOf(entry, date, isMore) : drawEntry(entry, date, isMore))
+    items.push(
+      entry.question || entry.approval ? cardOf(entry, date, isMore) : drawEntry(entry, date, isMore),
+    )
     before = entry
   }
   for (const each of outgoing.values()) if (each.jid === room?.jid) items.push(drawOutgoing(each))
   const active = document.activeElement
   // Whoever tapped on it has no use for a keyboard that comes up.
-  const key = active?.matches(':focus-visible') ? active.closest('.entry.question')?.dataset.key : undefined
+  const key = active?.matches(':focus-visible') ? active.closest('.entry:has(.card)')?.dataset.key : undefined
   arrange(part('entries'), items)
   if (key !== undefined && !active.isConnected) {
     const card = cards.get(key)?.item
@@ -208,18 +211,40 @@ function cardOf(entry, date, isMore) {
   return item
 }
 
-/** @param {Entry} entry @param {number} question @param {{option: number} | {text: string}} answer */
-async function choose({ key, jid, question: { id } }, question, answer) {
-  const card = await ask(`/chats/${encodeURIComponent(jid)}/questions/${id}`, {
+/** @param {string} path @param {object} body */
+const send = (path, body) =>
+  ask(path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ question, ...answer }),
+    body: JSON.stringify(body),
   })
-  // While events come, they bring it, in the order in which it happened.
+
+/** What has become of a card. While events come, they bring it, in the order in which it happened. */
+function showCard(key, card) {
   const entry = entries.get(key)
   if (source?.readyState === EventSource.OPEN || !entry) return
-  entries.set(key, { ...entry, question: card })
+  entries.set(key, { ...entry, ...card })
   drawEntries()
+}
+
+/** @param {Entry} entry @param {number} question @param {{option: number} | {text: string}} answer */
+async function choose({ key, jid, question: { id } }, question, answer) {
+  const path = `/chats/${encodeURIComponent(jid)}/questions/${id}`
+  showCard(key, { question: await send(path, { question, ...answer }) })
+}
+
+/** @param {Entry} entry */
+function drawQuestionOrApproval(entry) {
+  const { key, jid, question, approval } = entry
+  if (question) return drawCard(question, room?.writable === true, (...choice) => choose(entry, ...choice))
+  const path = `/chats/${encodeURIComponent(jid)}/approvals/${approval.id}`
+  return drawApproval(approval, assistant, {
+    async decide(decision, words) {
+      const said = words?.trim() ? { words } : {}
+      showCard(key, { approval: await send(path, { decision, ...said }) })
+    },
+    whole: () => ask(path),
+  })
 }
 
 /** @param {Entry} entry @param {Date} date @param {boolean} isMore */
@@ -241,8 +266,8 @@ function drawEntry(entry, date, isMore) {
   item.dataset.key = entry.key
   item.append(
     about,
-    entry.question
-      ? drawCard(entry.question, room?.writable === true, (...choice) => choose(entry, ...choice))
+    entry.question || entry.approval
+      ? drawQuestionOrApproval(entry)
       : make('div', 'words', visible(entry.text)),
   )
   if (isFailed) item.append(make('div', 'fate', `not delivered: ${entry.error ?? ''}`))
@@ -273,11 +298,8 @@ async function deliver(message) {
   log.scrollTop = log.scrollHeight
   try {
     // Under the same id it is taken once, however often it has to be sent.
-    await ask(`/chats/${encodeURIComponent(message.jid)}/messages`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ text: message.text, id: message.id }),
-    })
+    const { text, id } = message
+    await send(`/chats/${encodeURIComponent(message.jid)}/messages`, { text, id })
     outgoing.delete(message.id)
     if (source?.readyState !== EventSource.OPEN) await loadEntries()
   } catch (error) {
@@ -300,7 +322,7 @@ function onEntry(entry) {
     if (document.visibilityState === 'visible') return
   }
   // A card that changes was counted when it came.
-  const { status, answers } = entry.question ?? { status: 'open', answers: [] }
+  const { status, answers = [] } = entry.question ?? entry.approval ?? { status: 'open' }
   const isNew = status === 'open' && answers.every(answer => answer === null)
   if (entry.direction === 'out' && isNew) unread.set(entry.jid, (unread.get(entry.jid) ?? 0) + 1)
   drawRooms()

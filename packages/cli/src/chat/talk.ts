@@ -2,8 +2,7 @@ import { createInterface } from 'node:readline'
 import type { ChatAnswer, Client, EntryAnswer } from '@hatchway/host/api'
 import { visible } from '../text.ts'
 import { uuid7 } from '../uuid.ts'
-import { entryOf } from './entry.ts'
-import { stateOf } from './question.ts'
+import { entryOf, stateOf } from './entry.ts'
 
 const past = 20
 
@@ -17,7 +16,7 @@ export async function talk(options: {
   const { client, api, room, assistant } = options
   const path = `/api/chats/${encodeURIComponent(room.jid)}/messages`
   const shown = new Set<string>()
-  /** what was told of each question */
+  /** what was told of each card */
   const told = new Map<string, string[]>()
   const enough = new AbortController()
   const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
@@ -37,7 +36,7 @@ export async function talk(options: {
     // What was written here stands here already.
     if (entry.jid !== room.jid) return
     if (entry.direction === 'out' && entry.status === 'pending') return
-    const state = entry.question ? stateOf(entry.question) : []
+    const state = stateOf(entry)
     const before = told.get(entry.key) ?? []
     told.set(entry.key, state)
     if (!shown.has(entry.key)) {

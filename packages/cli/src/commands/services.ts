@@ -44,7 +44,7 @@ const requestColumns: Column<RequestsAnswer[number]>[] = [
   { title: 'TOOL', value: request => request.tool, flexible: true },
   { title: 'SINCE', value: request => when(request.created_at) },
   { title: 'UNTIL', value: request => when(request.expires_at) },
-  { title: 'ID', value: request => request.id, flexible: true },
+  { title: 'ID', value: request => request.id ?? '-', flexible: true },
 ]
 
 export function addServices(program: Command): void {

@@ -14,24 +14,29 @@ const opened = async (name: string, signal?: AbortSignal) => {
   while (!existsSync(join(directory, name)) && signal?.aborted !== true) await sleep(5)
 }
 const gate = z.object({ gate: z.string() })
+/** The guard has nothing to do with it. */
+const labels = { public_source: 'no', secret_data: 'no', public_sink: 'no', dangerous_writes: 'no' } as const
 
 export default defineService({
   name: 'rig',
   tools: {
     echo: {
       description: 'Gives back what it gets, and for whom.',
+      labels,
       input: z.object({ text: z.string().max(100) }),
       repeatable: true,
       call: ({ text }, { group, requestId }) => ({ text, group, request: requestId }),
     },
     for_main: {
       description: 'Is for the main group.',
+      labels,
       input: z.object({}),
       groups: 'main',
       call: () => ({}),
     },
     wait: {
       description: 'Waits for a file; can be asked again.',
+      labels,
       input: gate,
       repeatable: true,
       timeoutMs: 60_000,
@@ -45,6 +50,7 @@ export default defineService({
     },
     wait_once: {
       description: 'Waits for a file; must not be asked twice.',
+      labels,
       input: gate,
       timeoutMs: 60_000,
       async call({ gate }, { requestId, signal }) {
@@ -56,12 +62,14 @@ export default defineService({
     },
     never: {
       description: 'Hears nothing and never ends.',
+      labels,
       input: z.object({}),
       timeoutMs: 300,
       call: () => new Promise<object>(() => {}),
     },
     late: {
       description: 'Answers when its time is over.',
+      labels,
       input: gate,
       timeoutMs: 300,
       async call({ gate }) {
@@ -72,6 +80,7 @@ export default defineService({
     },
     fail: {
       description: 'Throws.',
+      labels,
       input: z.object({ how: z.enum(['error', 'text', 'at once', 'refusal']) }),
       call({ how }) {
         if (how === 'at once') throw new Error('it broke at once')
@@ -81,6 +90,7 @@ export default defineService({
     },
     answer: {
       description: 'Answers what cannot be passed on.',
+      labels,
       input: z.object({ what: z.enum(['huge', 'nothing', 'a time', 'list', 'circle', 'deep', 'bigint']) }),
       call({ what }) {
         const circle: Record<string, unknown> = {}
@@ -101,6 +111,7 @@ export default defineService({
     },
     large: {
       description: 'Answers much, but not too much.',
+      labels,
       input: z.object({ bytes: z.int() }),
       call: ({ bytes }) => ({ text: 'y'.repeat(bytes) }),
     },

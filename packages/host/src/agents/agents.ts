@@ -29,13 +29,14 @@ export interface AgentsOptions {
   store: AgentStore
   group(folder: string): Group | undefined
   sandboxName: string
-  launch(start: RunStart, group: Group): Promise<SandboxProcess>
+  /** `isolated`: the run has a context of its own, which ends with it */
+  launch(start: RunStart, group: Group, isolated: boolean): Promise<SandboxProcess>
   inputBox(group: Group): InputBox
   message(group: Group, text: string): NewMessage
   /** something to deliver is stored */
   said(): void
   /** the container of a run is gone, and with it whoever waited for answers in it */
-  gone?(folder: string): void
+  gone?(folder: string, runId: string): void
   typing(jid: string, on: boolean): void
   log: Logger
   now(): number
@@ -253,7 +254,7 @@ export function createAgents(options: AgentsOptions): Agents {
       rows,
       keepSession: !isolated,
       framing: framings[group.dialect],
-      launch: () => options.launch(start, group),
+      launch: () => options.launch(start, group, isolated),
       input: options.inputBox(group),
       store,
       run: {
@@ -304,7 +305,7 @@ export function createAgents(options: AgentsOptions): Agents {
       })
       .finally(() => {
         place.session = undefined
-        options.gone?.(group.folder)
+        options.gone?.(group.folder, runId)
         if (place.jobs.length > 0) line.add(place.folder)
         kick()
       })

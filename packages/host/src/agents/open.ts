@@ -35,10 +35,10 @@ export interface OpenAgentsOptions {
   typing(jid: string, on: boolean): void
   /** a message is stored */
   said(): void
-  /** the group's container is about to be started */
-  begins(folder: string): void
+  /** the group's container is about to be started, for a run that may have a context of its own */
+  begins(folder: string, run: { id: string; isolated: boolean; taskId: string | null }): void
   /** the group's container is gone, and with it whoever waited for answers */
-  gone(folder: string): void
+  gone(folder: string, runId: string): void
   tasksChanged(folder: string): void
   log: Logger
 }
@@ -60,7 +60,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   }
   for (const run of store.agents.runs({ status: 'running' })) {
     store.agents.giveBack(run.id)
-    options.gone(run.group)
+    options.gone(run.group, run.id)
     store.agents.updateRun(run.id, {
       status: 'failed',
       endedAt: Date.now(),
@@ -96,8 +96,8 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     store: store.agents,
     group: store.group,
     sandboxName: choice.sandbox?.name ?? 'none',
-    launch: async (start, group) => {
-      options.begins(group.folder)
+    launch: async (start, group, isolated) => {
+      options.begins(group.folder, { id: start.run_id, isolated, taskId: start.task?.id ?? null })
       return launch(start, group, await sandboxOf(group))
     },
     inputBox: group =>

@@ -1,7 +1,8 @@
 import { type ErrorCode, type Group, refusal } from '@hatchway/protocol'
 import type { Logger } from 'pino'
-import type { Choice, Chosen, Incoming, Received } from '../channels/types.ts'
+import type { Choice, Chosen, Incoming, Received, Ruling } from '../channels/types.ts'
 import type { Config } from '../config.ts'
+import type { Approvals, Settled } from '../guard/approvals/approvals.ts'
 import type { Questions } from '../services/questions/questions.ts'
 import type { IncomingRow, NewIncoming } from '../store/agent-types.ts'
 import type { Store } from '../store/types.ts'
@@ -10,12 +11,14 @@ import type { Store } from '../store/types.ts'
  * What people say comes in here, whatever channel it took. In a chat nobody registered, or from somebody who is not on
  * the group's list, it is refused (promise 9); where the agent has to be called by name and is not, it is kept as
  * context for the next time it is. While an agent waits for an answer of theirs, what answers it goes there and calls
- * nobody. Once stored it is never lost (promise 4).
+ * nobody; so does what decides whether an agent may do something. Once stored it is never lost (promise 4).
  */
 export interface Reception {
   receive(channel: string, message: Incoming): Received
   /** an answer that was chosen in the card of a question */
   choose(channel: string, choice: Choice): Chosen
+  /** what was decided in the card of something an agent is not to do without a person */
+  decide(channel: string, ruling: Ruling): Settled
   /** the host's own word to a group's agent, which it gets along with whatever calls it next; once per `about` */
   note(group: Pick<Group, 'folder' | 'jid'>, about: string, text: string): void
   counts(): ReceptionCounts
@@ -24,7 +27,7 @@ export interface Reception {
 interface ReceptionCounts {
   waiting: number
   context: number
-  /** those that answered a question */
+  /** those that answered a question, or were about a decision */
   used: number
   repeated: number
   refused: number
@@ -45,8 +48,10 @@ export function createReception(options: {
   todo?(group: Group, words: string): ((said: NewIncoming) => number | undefined) | undefined
   /** what agents ask people; left out: nothing */
   questions?: Pick<Questions, 'meantBy' | 'take' | 'choose'>
+  /** what they are not to do without people; left out: nothing */
+  approvals?: Pick<Approvals, 'mayDecide' | 'meantBy' | 'choose'> | undefined
 }): Reception {
-  const { store, config, now, kick, log, questions } = options
+  const { store, config, now, kick, log, questions, approvals } = options
   const counts: ReceptionCounts = { waiting: 0, context: 0, used: 0, repeated: 0, refused: 0 }
 
   const refuse = (
@@ -60,16 +65,52 @@ export function createReception(options: {
     return { ok: false, error: refusal(code, message) } as const
   }
 
+  const groupOf = (said: Pick<Incoming, 'jid'>) => store.groups().find(({ jid }) => jid === said.jid)
+
+  const mayWrite = (group: Group, { sender }: Pick<Incoming, 'sender'>): boolean =>
+    sendersOf(config, group)?.includes(sender) ?? true
+
   /** The group of the chat, if this sender may be heard in it. */
   const admit = (channel: string, said: Pick<Incoming, 'jid' | 'sender'>) => {
-    const group = store.groups().find(({ jid }) => jid === said.jid)
+    const group = groupOf(said)
     if (!group) return refuse(channel, said, 'not_found', 'No group is registered for this chat.')
-    const senders = sendersOf(config, group)
-    if (senders && !senders.includes(said.sender)) {
+    if (!mayWrite(group, said)) {
       return refuse(channel, said, 'forbidden', 'This sender is not on the list of those who may write here.')
     }
     return { ok: true, group } as const
   }
+
+  /** Whoever may decide need not be among those who may call the agent. Undefined: nothing is decided. */
+  const decide = (channel: string, message: Incoming): Received | undefined => {
+    const group = groupOf(message)
+    if (!approvals || !group || message.text.length > longestText) return undefined
+    const { sender, senderName } = message
+    const person = { channel, sender, senderName }
+    if (!mayWrite(group, message) && !approvals.mayDecide(group, person)) return undefined
+    const text = message.text.toWellFormed()
+    const taking = approvals.meantBy(
+      group,
+      person,
+      withoutCall(text, triggerOf(group, config.agents.assistant)),
+    )
+    if (!taking) return undefined
+    if ('code' in taking) return refuse(channel, message, taking.code, taking.message)
+    const said: NewIncoming = { ...saidIn(channel, group, message, text), status: 'used' }
+    const id = store.agents.isKnown(said) ? undefined : keep(said, taking)
+    counts[id === undefined ? 'repeated' : 'used']++
+    return { ok: true, id, status: 'used' }
+  }
+
+  const saidIn = (channel: string, group: Group, message: Incoming, text: string) => ({
+    group: group.folder,
+    jid: group.jid,
+    channel,
+    externalId: message.externalId ?? null,
+    sender: message.sender,
+    senderName: message.senderName,
+    text,
+    createdAt: Math.min(message.at, now()),
+  })
 
   const keep = (message: NewIncoming, storing: (message: NewIncoming) => number | undefined) => {
     const id = storing(message)
@@ -93,6 +134,8 @@ export function createReception(options: {
 
   return {
     receive(channel, message) {
+      const decided = decide(channel, message)
+      if (decided) return decided
       const admitted = admit(channel, message)
       if (!admitted.ok) return admitted
       const { group } = admitted
@@ -101,16 +144,7 @@ export function createReception(options: {
       if (text.length > longestText) {
         return refuse(channel, message, 'too_large', `A message may have ${longestText} characters.`)
       }
-      const said: Omit<NewIncoming, 'status'> = {
-        group: group.folder,
-        jid: group.jid,
-        channel,
-        externalId: message.externalId ?? null,
-        sender: message.sender,
-        senderName: message.senderName,
-        text,
-        createdAt: Math.min(message.at, now()),
-      }
+      const said = saidIn(channel, group, message, text)
       const isForAgent = isCalled(text, group, config.agents.assistant)
       const words = withoutCall(text, triggerOf(group, config.agents.assistant))
       const noting = options.todo?.(group, words)
@@ -137,6 +171,13 @@ export function createReception(options: {
       if (!questions) return { ok: false, error: refusal('unavailable', 'Nobody asks anything here.') }
       const chosen = questions.choose(admitted.group, choice)
       return 'code' in chosen ? { ok: false, error: chosen } : { ok: true, question: chosen }
+    },
+    decide(channel, { jid, id, sender, senderName, ...spoken }) {
+      const group = groupOf({ jid })
+      if (!group)
+        return refuse(channel, { jid, sender }, 'not_found', 'No group is registered for this chat.')
+      if (!approvals) return { ok: false, error: refusal('unavailable', 'Nobody is asked here.') }
+      return approvals.choose(group, id, spoken, { channel, sender, senderName })
     },
     note(group, about, text) {
       receive({

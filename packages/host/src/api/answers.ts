@@ -43,7 +43,7 @@ export const messageAnswer = z.object({
   id: z.int(),
   group: z.string(),
   jid: z.string(),
-  kind: z.enum(['text', 'reaction', 'question']),
+  kind: z.enum(['text', 'reaction', 'question', 'approval']),
   text: z.string(),
   sender: z.string().nullable(),
   status: z.enum(['pending', 'sent', 'failed']),

@@ -3,6 +3,8 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Host } from '../types.ts'
 import { commandOf, type GroupAnswer, messageOf, newGroupRequest, statusOf } from './answers.ts'
+import { addApprovalRoutes } from './approvals.ts'
+import { addAuditRoutes } from './audit.ts'
 import { type ChatOptions, createChatRoutes } from './chat.ts'
 import { eventStream } from './events.ts'
 import { ApiError } from './failure.ts'
@@ -10,6 +12,7 @@ import { readRefused } from './refused-content.ts'
 import { answerFailures, bodyOf, check, done, flag, present, whole } from './requests.ts'
 import { addRunRoutes } from './runs.ts'
 import { addServiceRoutes } from './services.ts'
+import { addTaintRoutes } from './taints.ts'
 import { addTaskRoutes } from './tasks.ts'
 import { addUsageRoutes } from './usage.ts'
 
@@ -135,6 +138,9 @@ export function createApi(host: Host, options: ApiOptions = {}): Hono {
   addRunRoutes(app, host.store)
   addUsageRoutes(app, host.store)
   addServiceRoutes(app, host)
+  addTaintRoutes(app, host.store)
+  addAuditRoutes(app, host.store)
+  addApprovalRoutes(app, host)
   if (options.chat) {
     const { store, config } = host
     app.route('/api', createChatRoutes({ ...options.chat, store, config, signal }))

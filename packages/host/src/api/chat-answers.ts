@@ -1,6 +1,7 @@
 import { jidSchema, payloads } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { ChatEntry } from '../channels/history.ts'
+import { decisions } from '../guard/approvals/code.ts'
 
 /** What the chat routes take and answer, on the daemon's socket and to browsers alike. */
 export const chatStatusAnswer = z.object({
@@ -29,17 +30,46 @@ export const questionAnswer = z.object({
   status: z.enum(['open', 'answered', 'expired', 'withdrawn']),
 })
 
+const shown = z.object({
+  fields: z.array(z.object({ name: z.string(), text: z.string() })),
+  more: z.int().describe('so many characters are left out'),
+})
+
+export const approvalAnswer = z.object({
+  id: z.string(),
+  action: z.object({ name: z.string(), summary: z.string(), payload: shown }),
+  why: z.string(),
+  status: z.enum(['open', 'allowed', 'denied', 'expired', 'withdrawn']),
+  decided_by: z.string().nullable(),
+  words: z.string().nullable().describe('what they said along with it'),
+  always: z.boolean().describe('whether exactly this is allowed from now on'),
+  expires_at: z.iso.datetime(),
+  can_decide: z.boolean().describe('whether it is open, and the operator’s to decide'),
+})
+
+export const listedApprovalAnswer = approvalAnswer.extend({
+  group: z.string(),
+  jid: z.string(),
+  created_at: z.iso.datetime(),
+  closed_at: z.iso.datetime().nullable(),
+})
+
+export const wholeApprovalAnswer = listedApprovalAnswer.extend({
+  whole: shown.nullable().describe('all that is in it; null where it is over'),
+})
+
 export const entryAnswer = z.object({
   key: z.string(),
   direction: z.enum(['in', 'out']),
   jid: z.string(),
-  kind: z.enum(['text', 'reaction', 'question']),
+  kind: z.enum(['text', 'reaction', 'question', 'approval']),
   sender: z.string().nullable(),
   text: z.string(),
   at: z.iso.datetime(),
   status: z.enum(['waiting', 'given', 'used', 'context', 'pending', 'sent', 'failed']),
   error: z.string().nullable(),
   question: questionAnswer.optional().describe('what the message asks, with the answers so far'),
+  approval: approvalAnswer.optional().describe('what it asks to allow, and what has become of that'),
 })
 
 export const entriesAnswer = z.object({
@@ -58,7 +88,7 @@ export const newEntryRequest = z.strictObject({
 
 export const newEntryAnswer = z.object({
   key: z.string().nullable().describe('null: it was posted before'),
-  status: z.enum(['waiting', 'context', 'used']).describe('used: it answered a question'),
+  status: z.enum(['waiting', 'context', 'used']).describe('used: it answered or decided something'),
 })
 
 const questionNumber = z.int().min(1).max(4).default(1).describe('which question of the card')
@@ -66,6 +96,11 @@ export const choiceRequest = z.union([
   z.strictObject({ question: questionNumber, option: z.int().min(1).max(20) }),
   z.strictObject({ question: questionNumber, text: z.string().min(1).max(20_000) }),
 ])
+
+export const decisionRequest = z.strictObject({
+  decision: z.enum(decisions),
+  words: z.string().max(2000).optional().describe('why not; the agent is told'),
+})
 
 export const chatEventAnswer = z.discriminatedUnion('kind', [
   z.object({
@@ -85,6 +120,9 @@ export type ChatStatusAnswer = z.infer<typeof chatStatusAnswer>
 export type ChatAnswer = z.infer<typeof chatAnswer>
 export type EntryAnswer = z.infer<typeof entryAnswer>
 export type QuestionAnswer = z.infer<typeof questionAnswer>
+export type ApprovalAnswer = z.infer<typeof approvalAnswer>
+export type ListedApprovalAnswer = z.infer<typeof listedApprovalAnswer>
+export type WholeApprovalAnswer = z.infer<typeof wholeApprovalAnswer>
 export type ChatEventAnswer = z.infer<typeof chatEventAnswer>
 
 export const entryOf = ({ at, ...entry }: ChatEntry): EntryAnswer => ({

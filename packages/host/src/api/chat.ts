@@ -5,13 +5,17 @@ import { triggerOf } from '../agents/reception.ts'
 import type { Chats } from '../channels/chats.ts'
 import { cardOf, readHistory } from '../channels/history.ts'
 import type { Config } from '../config.ts'
+import { byId, cardOf as cardOfApproval } from '../guard/approvals/card.ts'
 import type { Store } from '../store/types.ts'
 import { version } from '../version.ts'
+import { wholeOf } from './approvals.ts'
 import {
+  type ApprovalAnswer,
   type ChatAnswer,
   type ChatStatusAnswer,
   chatJid,
   choiceRequest,
+  decisionRequest,
   entryOf,
   newEntryRequest,
   type QuestionAnswer,
@@ -21,9 +25,9 @@ import { ApiError } from './failure.ts'
 import { bodyOf, check, whole } from './requests.ts'
 
 export interface ChatOptions {
-  chats: Pick<Chats, 'channelOf' | 'feed' | 'web'>
+  chats: Pick<Chats, 'approvals' | 'channelOf' | 'feed' | 'web'>
   store: Store
-  config: Pick<Config, 'agents'>
+  config: Pick<Config, 'agents' | 'groups'>
   /** stays on screen: the sandbox isolates nothing, for one */
   warning?: () => string | undefined
   signal: AbortSignal
@@ -80,7 +84,7 @@ export function createChatRoutes(options: ChatOptions): Hono {
   app.get('/chats/:jid/messages', c => {
     const group = groupOf(c.req.param('jid'))
     const { limit = 200 } = check(historyQuery, c.req.query())
-    const { entries, more } = readHistory(store, group, limit)
+    const { entries, more } = readHistory(store, group, limit, chats.approvals)
     return c.json({ entries: entries.map(entryOf), more })
   })
 
@@ -106,6 +110,24 @@ export function createChatRoutes(options: ChatOptions): Hono {
     const chosen = await chats.web.choose({ jid, id: c.req.param('id'), question, answer })
     if (!chosen.ok) throw new ApiError(chosen.error)
     return c.json(cardOf(chosen.question) satisfies QuestionAnswer)
+  })
+
+  // Whichever channel the chat is of: whoever may decide sees the card here as well.
+  app.get('/chats/:jid/approvals/:id', c => {
+    const { folder, jid } = groupOf(c.req.param('jid'))
+    const row = byId(store.approvals, c.req.param('id'))
+    if (row?.jid !== jid || row.group !== folder) {
+      throw new ApiError(refusal('not_found', 'Nothing of this id waits in this chat.'))
+    }
+    return c.json(wholeOf(config, row, chats.approvals))
+  })
+
+  app.post('/chats/:jid/approvals/:id', async c => {
+    const { jid } = groupOf(c.req.param('jid'))
+    const { decision, words } = check(decisionRequest, await bodyOf(c.req.raw))
+    const settled = await chats.web.decide({ jid, id: c.req.param('id'), decision, words })
+    if (!settled.ok) throw new ApiError(settled.error)
+    return c.json(cardOfApproval(config, settled.approval) satisfies ApprovalAnswer)
   })
 
   app.get('/events', c => {

@@ -36,6 +36,7 @@ const statuses = {
   quota_exceeded: 429,
   unavailable: 501,
   expired: 504,
+  denied: 403,
   cancelled: 409,
   interrupted: 503,
   service_failed: 502,

@@ -1,10 +1,24 @@
 /** The way in for people's programs: the command line today, the console tomorrow. */
 export * from './answers.ts'
+export {
+  type ApprovalRuleAnswer,
+  approvalRuleAnswer,
+  approvalRulesAnswer,
+  approvalsAnswer,
+} from './approvals.ts'
+export {
+  type AuditEntryAnswer,
+  auditAnswer,
+  auditEntryAnswer,
+  auditHeadAnswer,
+  auditReportAnswer,
+} from './audit.ts'
 export * from './chat-answers.ts'
 export { type Client, type ConnectOptions, connect } from './client.ts'
 export { ApiError } from './failure.ts'
 export { DaemonGone } from './over-socket.ts'
 export { type RunAnswer, runsAnswer, type TranscriptAnswer, transcriptAnswer } from './runs.ts'
 export { type RequestsAnswer, requestsAnswer, type ServicesAnswer, servicesAnswer } from './services.ts'
+export { clearedTaintAnswer, type TaintsAnswer, taintsAnswer } from './taints.ts'
 export { type OccurrenceAnswer, occurrencesAnswer } from './tasks.ts'
 export { type UsageAnswer, usageAnswer } from './usage.ts'

@@ -35,7 +35,7 @@ export const requestsAnswer = z.array(
   z.object({
     seq: z.int(),
     group: z.string(),
-    id: z.string(),
+    id: z.string().nullable(),
     tool: z.string(),
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime(),
@@ -77,7 +77,7 @@ export function addServiceRoutes(app: Hono, host: Pick<Host, 'services'>): void 
         .map(({ seq, group, reply, tool, createdAt, expiresAt }) => ({
           seq,
           group,
-          id: reply.id,
+          id: reply?.id ?? null,
           tool,
           created_at: new Date(createdAt).toISOString(),
           expires_at: new Date(expiresAt).toISOString(),

@@ -37,6 +37,7 @@ export interface WebAppOptions {
 }
 
 const files: Readonly<Record<string, { file: string; type: string }>> = {
+  '/approval.js': { file: 'approval.js', type: 'text/javascript; charset=utf-8' },
   '/card.js': { file: 'card.js', type: 'text/javascript; charset=utf-8' },
   '/chat.css': { file: 'chat.css', type: 'text/css; charset=utf-8' },
   '/chat.js': { file: 'chat.js', type: 'text/javascript; charset=utf-8' },

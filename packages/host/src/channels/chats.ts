@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import { createReception, type Reception } from '../agents/reception.ts'
 import type { Config } from '../config.ts'
+import { type Approvals, type ApprovalsOptions, createApprovals } from '../guard/approvals/approvals.ts'
 import type { Desk } from '../services/desk.ts'
 import { createQuestions, type Questions } from '../services/questions/questions.ts'
-import type { QuestionRow } from '../store/service-types.ts'
 import type { Store } from '../store/types.ts'
 import { createFeed, type Feed } from './feed.ts'
-import { entryOfIncoming, entryOfMessage, isShown, questionIn } from './history.ts'
+import { type Cards, cardsIn, entryOfIncoming, entryOfMessage, isShown } from './history.ts'
 import { createLogChannel } from './log.ts'
 import type { Settled } from './settled.ts'
 import type { Channel } from './types.ts'
@@ -23,6 +23,8 @@ export interface Chats {
   reception: Reception
   /** what agents ask people */
   questions: Questions
+  /** what agents are not to do without a person; undefined: nobody is asked */
+  approvals: Approvals | undefined
   channelOf(jid: string): Channel | undefined
   /** for the outbox: what has become of messages */
   settled(messages: readonly Settled[]): void
@@ -42,6 +44,8 @@ export function createChats(options: {
   kick(): void
   /** where requests wait; left out: agents cannot ask people */
   desk?(): Desk | undefined
+  /** what lets held commands happen; left out: nothing is held */
+  guard?: Pick<ApprovalsOptions, 'watch' | 'positions' | 'said'>
   /** what somebody puts on a group's list by saying so */
   todo?: Parameters<typeof createReception>[0]['todo']
   /** further channels, which come first */
@@ -50,19 +54,31 @@ export function createChats(options: {
 }): Chats {
   const { store, config, log, now, kick, environment = process.env } = options
   const feed = createFeed(now)
-  const showQuestion = (question: QuestionRow) => {
-    const [row] = store.messages({ after: question.messageId - 1, limit: 1 })
-    if (row?.id !== question.messageId) return
-    feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, question) }))
+  const showCard = (messageId: number, cards: Cards) => {
+    const [row] = store.messages({ after: messageId - 1, limit: 1 })
+    if (row?.id !== messageId) return
+    feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, cards) }))
   }
   const questions = createQuestions({
     store: store.questions,
     desk: () => options.desk?.(),
     isRegistered: folder => store.group(folder) !== undefined,
-    changed: showQuestion,
+    changed: question => showCard(question.messageId, { question }),
     log,
     now,
   })
+  const approvals =
+    options.guard &&
+    createApprovals({
+      ...options.guard,
+      store,
+      config,
+      desk: () => options.desk?.(),
+      changed: row => showCard(row.messageId, { approval: approvals?.cardOf(row) }),
+      showsCards: jid => channelOf(jid)?.showsCards === true,
+      log,
+      now,
+    })
   const reception = createReception({
     store,
     config,
@@ -70,6 +86,7 @@ export function createChats(options: {
     kick,
     log,
     questions,
+    approvals,
     todo: options.todo ?? (() => undefined),
     received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
   })
@@ -85,12 +102,13 @@ export function createChats(options: {
     feed,
     reception,
     questions,
+    approvals,
     channelOf,
     settled(messages) {
       for (const { message, change } of messages) {
         const row = { ...message, ...change }
         if (!row.text.includes('<') || isShown(entryOfMessage(row))) {
-          feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, questionIn(store, row)) }))
+          feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, cardsIn(store, approvals, row)) }))
         }
         const group = row.status === 'failed' ? store.group(row.group) : undefined
         if (!group) continue
@@ -114,6 +132,7 @@ export function createChats(options: {
         await channel.connect?.({
           receive: async message => reception.receive(channel.name, message),
           choose: async choice => reception.choose(channel.name, choice),
+          decide: async ruling => reception.decide(channel.name, ruling),
         })
       }
     },

@@ -79,5 +79,7 @@ export function createFeed(now: () => number): Feed {
 }
 
 /** A card says it all twice: as text and in its parts. */
-const sizeOf = ({ text, question }: ChatEntry): number =>
-  question === undefined ? text.length : text.length + JSON.stringify(question).length
+const sizeOf = ({ text, question, approval }: ChatEntry): number => {
+  const card = question ?? approval
+  return card === undefined ? text.length : text.length + JSON.stringify(card).length
+}

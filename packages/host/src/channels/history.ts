@@ -1,3 +1,5 @@
+import type { Approvals } from '../guard/approvals/approvals.ts'
+import type { ApprovalCard } from '../guard/approvals/card.ts'
 import type { IncomingRow } from '../store/agent-types.ts'
 import type { QuestionRow } from '../store/service-types.ts'
 import type { MessageRow, Store } from '../store/types.ts'
@@ -19,6 +21,8 @@ export interface ChatEntry {
   error: string | null
   /** the card of a message that asks something, as it is now */
   question?: Card
+  /** the card of a message that asks to allow something, as it is now */
+  approval?: ApprovalCard
 }
 
 export type Card = { id: string } & Pick<QuestionRow, 'questions' | 'answers' | 'status'>
@@ -42,7 +46,7 @@ export const cardOf = ({ seq, questions, answers, status }: QuestionRow): Card =
   status,
 })
 
-export const entryOfMessage = (row: MessageRow, question?: QuestionRow): ChatEntry => ({
+export const entryOfMessage = (row: MessageRow, { question, approval }: Cards = {}): ChatEntry => ({
   key: `out:${row.id}`,
   direction: 'out',
   jid: row.jid,
@@ -53,11 +57,23 @@ export const entryOfMessage = (row: MessageRow, question?: QuestionRow): ChatEnt
   status: row.status,
   error: row.error,
   ...(question && { question: cardOf(question) }),
+  ...(approval && { approval }),
 })
 
 /** What a message asks, if it asks something. */
-export const questionIn = ({ questions }: Pick<Store, 'questions'>, { kind, id }: MessageRow) =>
-  kind === 'question' ? questions.byMessage(id) : undefined
+export interface Cards {
+  question?: QuestionRow | undefined
+  approval?: ApprovalCard | undefined
+}
+
+export const cardsIn = (
+  { questions }: Pick<Store, 'questions'>,
+  approvals: Pick<Approvals, 'cardIn'> | undefined,
+  message: MessageRow,
+): Cards => ({
+  question: message.kind === 'question' ? questions.byMessage(message.id) : undefined,
+  approval: approvals?.cardIn(message),
+})
 
 /** Whether there is anything of it to show: a message that was all `<internal>` is not. */
 export const isShown = (entry: ChatEntry): boolean => entry.text.trim() !== ''
@@ -70,6 +86,7 @@ export function readHistory(
   store: Store,
   chat: { jid: string; folder: string },
   limit: number,
+  approvals?: Pick<Approvals, 'cardIn'>,
 ): { entries: ChatEntry[]; more: boolean } {
   const said = latest(
     span => store.messages({ after: Math.max(0, store.lastMessageId() - span) }),
@@ -85,7 +102,7 @@ export function readHistory(
     limit + 1,
   )
   const entries = [
-    ...said.map(row => entryOfMessage(row, questionIn(store, row))).filter(isShown),
+    ...said.map(row => entryOfMessage(row, cardsIn(store, approvals, row))).filter(isShown),
     ...heard.map(entryOfIncoming),
   ].sort((a, b) => a.at - b.at || (a.direction === b.direction ? 0 : a.direction === 'in' ? -1 : 1))
   return { entries: entries.slice(-limit), more: entries.length > limit }

@@ -6,6 +6,8 @@ export const createLogChannel = (log: Logger): Channel => ({
   name: 'log',
   messageLimit: Number.POSITIVE_INFINITY,
   showsSender: true,
+  // The browser and the terminal are where these chats are read.
+  showsCards: true,
   reaches: () => true,
   async send(message) {
     log.info(

@@ -1,4 +1,5 @@
 import type { Refusal } from '@hatchway/protocol'
+import type { Settled, Spoken } from '../guard/approvals/approvals.ts'
 import type { QuestionRow } from '../store/service-types.ts'
 import type { MessageRow } from '../store/types.ts'
 
@@ -14,7 +15,7 @@ export interface Incoming {
   at: number
 }
 
-/** What became of it. `id` is undefined for a message that came before; one that is `used` answered a question. */
+/** What became of it. `id` is undefined for a message that came before; one that is `used` answered or decided something. */
 export type Received =
   | { ok: true; id: number | undefined; status: 'waiting' | 'context' | 'used' }
   | { ok: false; error: Refusal }
@@ -34,11 +35,22 @@ export interface Choice {
 
 export type Chosen = { ok: true; question: QuestionRow } | { ok: false; error: Refusal }
 
+/** What somebody decided in the card of something an agent is not to do without a person. */
+export interface Ruling extends Spoken {
+  jid: string
+  /** of the card */
+  id: string
+  sender: string
+  senderName: string
+}
+
 /** What a channel may tell the host. `receive` resolves once the message is stored, or refused. */
 export interface ChannelHost {
   receive(message: Incoming): Promise<Received>
   /** resolves once the answer is stored, or refused: somebody else may have been faster */
   choose(choice: Choice): Promise<Chosen>
+  /** resolves once it is decided, or refused: by somebody who may not, or too late */
+  decide(ruling: Ruling): Promise<Settled>
 }
 
 /** Which piece of a message that was too long for the channel; the first of one where it was not. */
@@ -56,6 +68,8 @@ export interface Channel {
   messageLimit: number
   /** shows `sender` in its own way; for any other the name is put before the text */
   showsSender?: boolean
+  /** people see cards, and see them change; on any other the outcome is told */
+  showsCards?: boolean
   /** begins to receive */
   connect?(host: ChannelHost): Promise<void>
   send(message: MessageRow, part: Part): Promise<void>

@@ -1,6 +1,7 @@
 import { refusal } from '@hatchway/protocol'
+import type { Settled } from '../guard/approvals/approvals.ts'
 import type { Feed } from './feed.ts'
-import type { Channel, ChannelHost, Choice, Chosen, Received } from './types.ts'
+import type { Channel, ChannelHost, Choice, Chosen, Received, Ruling } from './types.ts'
 
 /** The person at this machine: in a browser that holds the token, or at a terminal that may enter the state directory. */
 const operator = { sender: 'operator', senderName: 'Operator' }
@@ -10,6 +11,8 @@ export interface WebChannel extends Channel {
   post(message: { jid: string; text: string; id?: string | undefined }): Promise<Received>
   /** answers one question of a card */
   choose(choice: Omit<Choice, 'sender' | 'senderName'>): Promise<Chosen>
+  /** decides what a card asks about */
+  decide(ruling: Omit<Ruling, 'sender' | 'senderName'>): Promise<Settled>
   /** chats in which somebody is writing */
   typingIn(): readonly string[]
 }
@@ -35,6 +38,7 @@ export function createWebChannel(options: { feed: Feed; now(): number }): WebCha
     name: 'web',
     messageLimit: Number.POSITIVE_INFINITY,
     showsSender: true,
+    showsCards: true,
     reaches: jid => prefixes.some(prefix => jid.startsWith(prefix)),
     async connect(given) {
       host = given
@@ -56,6 +60,10 @@ export function createWebChannel(options: { feed: Feed; now(): number }): WebCha
     async choose(choice) {
       if (!host) return notReady
       return host.choose({ ...choice, ...operator })
+    },
+    async decide(ruling) {
+      if (!host) return notReady
+      return host.decide({ ...ruling, ...operator })
     },
     typingIn: () => [...typing],
   }

@@ -79,13 +79,14 @@ test.each([500, 404, 302, 100_0])('anything but 2xx is not delivered: %s', async
 
 /** Programs get questions as text, and answer with text. */
 const choose = () => Promise.reject(new Error('nobody can choose here'))
+const decide = choose
 
 test('without an address, or with a secret that is none, it says so', async () => {
   await expect(open().send(message, { number: 1, of: 1 })).rejects.toThrow('webhook.url is not configured')
   const channel = open({ url: 'http://127.0.0.1:1/', secret: 'short' })
   expect(channel.problem).toContain('HATCHWAY_WEBHOOK_SECRET')
   await expect(channel.send(message, { number: 1, of: 1 })).rejects.toThrow('HATCHWAY_WEBHOOK_SECRET')
-  await channel.connect?.({ receive: async () => ({ ok: true, id: 1, status: 'waiting' }), choose })
+  await channel.connect?.({ receive: async () => ({ ok: true, id: 1, status: 'waiting' }), choose, decide })
   expect(await channel.accept(request({}))).toMatchObject({ ok: false, error: { code: 'unavailable' } })
 })
 
@@ -113,6 +114,7 @@ async function listening() {
   const heard: Incoming[] = []
   await channel.connect?.({
     choose,
+    decide,
     receive: async given => {
       const known = heard.some(({ externalId }) => externalId === given.externalId)
       if (!known) heard.push(given)

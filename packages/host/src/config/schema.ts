@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { calendarsSchema } from './calendars.ts'
+import { inspectorSchema } from './inspector.ts'
 import { lentServersSchema } from './mcp.ts'
 import { memorySchema } from './memory.ts'
 
@@ -72,6 +73,21 @@ const keep = z.strictObject({
     .describe(
       'Runs of agents that are remembered with their transcripts, the newest. So many scheduled ones too.',
     ),
+  audit: whole(1, largest)
+    .default(1_000_000)
+    .describe('Entries of the audit log that are kept, the newest. The chain stays verifiable.'),
+  auditDays: whole(1, 36_500)
+    .optional()
+    .describe('Entries of the audit log that are older are not kept, however few there are.')
+    .meta({ otherwise: 'any age' }),
+})
+
+const trustLabel = z.enum(['yes', 'no', 'forbidden']).optional()
+const trustLabels = z.strictObject({
+  public_source: trustLabel,
+  secret_data: trustLabel,
+  public_sink: trustLabel,
+  dangerous_writes: trustLabel,
 })
 
 const services = z.strictObject({
@@ -86,6 +102,21 @@ const services = z.strictObject({
   unreadMs: whole(1000, 30 * day)
     .default(3_600_000)
     .describe('After this long an answer that no container has taken is removed.'),
+})
+
+const guard = z.strictObject({
+  enabled: z
+    .enum(['yes', 'no'])
+    .default('yes')
+    .describe('Whether what agents do is judged by what they have read; see docs/security.md.'),
+  approvalMs: whole(1000, day)
+    .default(300_000)
+    .describe('How long a person may take to decide. After that the answer is no.'),
+  labels: z
+    .record(z.string(), trustLabels)
+    .default({})
+    .describe('Trust labels of single tools, which can only make them stricter. Not in the environment.')
+    .meta({ allowed: 'an object of labels by tool', otherwise: 'none' }),
 })
 
 const container = z.strictObject({
@@ -202,6 +233,10 @@ const groupSettings = z.strictObject({
   image: z.string().min(1).optional(),
   instructions: z.string().optional(),
   mounts: z.array(mount).optional(),
+  /** whether what is in its folder must not get out */
+  containsSecrets: z.boolean().optional(),
+  /** who may decide what its agent is not to do without a person; left out: the operator */
+  approvers: z.array(z.string()).optional(),
   /** who may call the agent; left out: everybody in the chat; empty: nobody */
   senders: z.array(z.string()).optional(),
 })
@@ -254,6 +289,8 @@ export const configSchema = z.strictObject({
   web: web.prefault({}),
   webhook: webhook.prefault({}),
   services: services.prefault({}),
+  guard: guard.prefault({}),
+  inspector: inspectorSchema.prefault({}),
   memory: memorySchema.prefault({}),
   calendars: calendarsSchema,
   mcp: lentServersSchema,

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { Fault } from '../fault.ts'
+import type { GuardRules } from '../guard/guard.ts'
 import { perform } from '../operations/index.ts'
 import type { Effect, ServiceRules } from '../operations/types.ts'
 import type { RateLimit } from '../policy/rate.ts'
@@ -51,6 +52,8 @@ export interface IntakeOptions {
   handledBefore(file: ClaimedFile): CommandRow | undefined
   /** what `call_service` and `ask_user` are answered by */
   services?: ServiceRules
+  /** left out: nothing is guarded */
+  guard?: GuardRules
   publish(event: CommandEvent): void
   hasListeners(): boolean
   /** whether commits are told to whoever measures them */
@@ -140,7 +143,8 @@ export function createIntake(options: IntakeOptions): Intake {
       timezone,
       limits,
       services: options.services,
-      request: translation.reply && { seq: file.seq, reply: translation.reply },
+      request: { seq: file.seq, reply: translation.reply ?? null },
+      guard: options.guard,
       effect: effect => collected.push(effect),
     })
   }

@@ -6,6 +6,7 @@ import {
   type Payload,
   payloads,
 } from '@hatchway/protocol'
+import type { Traits } from '../guard/guard.ts'
 import type { NewGroup } from '../types.ts'
 import { done, refused } from './outcome.ts'
 import { cancelled } from './tasks.ts'
@@ -46,9 +47,18 @@ const register = (
   return done({ folder, jid })
 }
 
+/** Who gets an agent, and who loses it, is more than a conversation's own matter. */
+const dangerous = (name: string, summary: string, payload: Record<string, unknown>): Traits => ({
+  action: { name, summary, payload },
+  reach: 'dangerous',
+  reads: { corrupted: false, secret: false },
+})
+
 export const registerGroup: Operation<'register_group'> = {
   type: 'register_group',
   target: () => 'host',
+  traits: ({ jid, name, folder }) =>
+    dangerous('register_group', `register the group ${folder}`, { jid, name, folder }),
   // No file makes a main group: that is the operator's to give.
   execute: (payload, context) =>
     register(
@@ -85,6 +95,7 @@ const mayRemove = (group: Group, { actor }: OperationContext): boolean =>
 export const unregisterGroup: Operation<'unregister_group'> = {
   type: 'unregister_group',
   target: () => 'host',
+  traits: ({ jid }) => dangerous('unregister_group', `end the group of the chat ${jid}`, { jid }),
   execute({ jid }, context) {
     const { transaction, effect } = context
     const group = transaction.groupByJid(jid)

@@ -1,9 +1,11 @@
-import type { Command, CommandType, Outcome, Payload } from '@hatchway/protocol'
+import { type Command, type CommandType, commandSchema, type Outcome, type Payload } from '@hatchway/protocol'
+import { applyReleased, noteTask, pass } from '../guard/guard.ts'
 import { authorise } from '../policy/permissions.ts'
 import { refreshGroups, registerGroup, unregisterGroup } from './groups.ts'
 import { react, sendMessage } from './messages.ts'
 import { askUser } from './questions.ts'
 import { callService, cancelRequest } from './requests.ts'
+import { checkShell } from './shell.ts'
 import { cancelTask, pauseTask, resumeTask, scheduleTask, updateTask } from './tasks.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
 import * as unavailable from './unavailable.ts'
@@ -30,7 +32,7 @@ export const operations: { [T in CommandType]: Operation<T> } = {
   call_service: callService,
   ask_user: askUser,
   cancel_request: cancelRequest,
-  check_shell: unavailable.checkShell,
+  check_shell: checkShell,
 }
 
 /** The only way to have a command executed: nothing happens before the permission table has been asked. */
@@ -44,7 +46,23 @@ const judge = <T extends CommandType>(
   const operation: Operation<T> = operations[type]
   const target = operation.target(payload, context)
   if (isOutcome(target)) return target
-  return authorise(type, context.actor, target) ?? operation.execute(payload, context)
+  const notAllowed = authorise(type, context.actor, target)
+  if (notAllowed) return notAllowed
+  const { guard, actor } = context
+  if (!guard || actor.kind !== 'group') return operation.execute(payload, context)
+  const { folder } = actor.group
+  const traits = operation.traits?.(payload, context)
+  if (traits && context.isReleased) {
+    applyReleased(traits, folder, guard, context.transaction, context.now.getTime())
+  } else if (traits) {
+    const held = pass(commandSchema.parse({ type, payload }), traits, actor.group, guard, context)
+    if (held !== undefined) return held
+  }
+  const outcome = operation.execute(payload, context)
+  if (outcome?.ok && (type === 'schedule_task' || type === 'update_task')) {
+    noteTask(outcome.result.task_id, folder, guard, context)
+  }
+  return outcome
 }
 
 const isOutcome = (target: Target | Outcome): target is Outcome => target !== 'host' && 'ok' in target

@@ -31,6 +31,18 @@ const queue = (named: string | undefined, content: Content, context: OperationCo
 export const sendMessage: Operation<'send_message'> = {
   type: 'send_message',
   target: chatTarget,
+  traits: ({ jid, text, speech }, { actor }) =>
+    actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
+      ? undefined
+      : {
+          action: {
+            name: 'send_message',
+            summary: `say something in the chat ${jid}`,
+            payload: { jid, text, ...(speech ? { speech: speech.text } : {}) },
+          },
+          reach: 'sink',
+          reads: { corrupted: false, secret: false },
+        },
   execute: ({ jid, text, sender, speech }, context) =>
     queue(
       jid,

@@ -1,4 +1,5 @@
 import type { Outcome, Payload } from '@hatchway/protocol'
+import { forbiddenBy, reachOfLabels, taintOfLabels } from '../guard/gates.ts'
 import { isAllowed } from '../services/catalogue.ts'
 import type { NewRequest, RequestRow } from '../store/service-types.ts'
 import { done, type Refused, refused } from './outcome.ts'
@@ -14,7 +15,8 @@ export function storeRequest(
   { actor, request, transaction, now, limits, effect }: OperationContext,
 ): RequestRow | Refused {
   const { timeoutMs, ...asked } = about
-  if (actor.kind !== 'group' || !request) {
+  const reply = request?.reply
+  if (actor.kind !== 'group' || !request || !reply) {
     return refused('invalid_field', 'id: is required, as the answer has to go somewhere')
   }
   const { folder } = actor.group
@@ -25,7 +27,8 @@ export function storeRequest(
     )
   }
   const createdAt = now.getTime()
-  const row: NewRequest = { ...asked, ...request, group: folder, createdAt, expiresAt: createdAt + timeoutMs }
+  const { seq } = request
+  const row: NewRequest = { ...asked, seq, reply, group: folder, createdAt, expiresAt: createdAt + timeoutMs }
   transaction.insertRequest(row)
   const stored: RequestRow = { ...row, status: 'waiting', outcome: null }
   effect({ kind: 'request_stored', request: stored })
@@ -57,6 +60,19 @@ const call = ({ tool: name, arguments: input }: Payload<'call_service'>, context
 export const callService: Operation<'call_service'> = {
   type: 'call_service',
   target: (_, context) => self(context),
+  traits({ tool: name, arguments: input }, { services, actor }) {
+    const tool = services?.catalogue.find(name)
+    // What is refused anyway is refused at once.
+    if (!tool || actor.kind !== 'group' || !isAllowed(tool.groups, actor.group) || !tool.check(input).ok)
+      return undefined
+    return {
+      action: { name, summary: `use ${name} (${tool.service}): ${tool.title}`, payload: input },
+      reach: reachOfLabels(tool.labels),
+      reads: taintOfLabels(tool.labels),
+      forbidden: forbiddenBy(tool.labels),
+      shelf: tool.shelf,
+    }
+  },
   execute: call,
 }
 

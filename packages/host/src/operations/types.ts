@@ -1,4 +1,5 @@
 import type { CommandType, Group, Outcome, Payload, ReplyAddress } from '@hatchway/protocol'
+import type { GuardRules, Traits } from '../guard/guard.ts'
 import type { Catalogue } from '../services/catalogue.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
@@ -34,8 +35,12 @@ export interface OperationContext {
   limits: { openTasks: number; openRequests: number }
   /** left out: there are none here */
   services?: ServiceRules | undefined
-  /** the command's number in the journal, and where an answer that follows goes; left out: nobody waits for one */
-  request?: { seq: number; reply: ReplyAddress } | undefined
+  /** the command's number in the journal, and where an answer that follows goes; left out: it came in no file */
+  request?: { seq: number; reply: ReplyAddress | null } | undefined
+  /** left out: nothing is guarded here */
+  guard?: GuardRules | undefined
+  /** whoever had to look at it has, and it may happen */
+  isReleased?: boolean
   effect(effect: Effect): void
 }
 
@@ -49,6 +54,8 @@ export type Target = { folder: string } | { jid: string } | 'host'
 export interface Operation<T extends CommandType> {
   type: T
   target(payload: Payload<T>, context: OperationContext): Target | Outcome
+  /** what the guard has to know of it; left out, or undefined: it stays within the group */
+  traits?(payload: Payload<T>, context: OperationContext): Traits | undefined
   /** null: it is stored, and the answer follows */
   execute(payload: Payload<T>, context: OperationContext): Outcome | null
 }

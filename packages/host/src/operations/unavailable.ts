@@ -31,8 +31,3 @@ export const deploy = unavailable('deploy', host, 'This host cannot be deployed 
 export const resetContext = unavailable('reset_context', self, 'This host keeps no context to reset.')
 export const finishedWork = unavailable('finished_work', self, 'This host has no run to finish.')
 export const syncWorktree = unavailable('sync_worktree', self, 'This host keeps no worktrees.')
-export const checkShell = unavailable(
-  'check_shell',
-  self,
-  'This host does not judge shell commands, so none is allowed.',
-)

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Group, Services } from '@hatchway/protocol'
 import type { Logger } from 'pino'
-import type { Allowed, Service, ServiceTool } from './types.ts'
+import { tightened } from '../guard/gates.ts'
+import type { Allowed, Service, ServiceTool, TrustLabels } from './types.ts'
 
 /** Every tool of every service, by its name, and which groups may use it. */
 export interface Catalogue {
@@ -26,6 +27,8 @@ export interface ServiceDesk extends Catalogue {
 
 export function createCatalogue(options: {
   services: readonly Service[]
+  /** what the operator says of single tools */
+  labels?: Readonly<Record<string, TrustLabels>>
   log: Logger
   /** there are others than before */
   changed(): void
@@ -43,7 +46,7 @@ export function createCatalogue(options: {
             { tool: tool.name, service: service.name, other: other.service },
             'two services have a tool of this name; the first one keeps it',
           )
-        } else found.set(tool.name, tool)
+        } else found.set(tool.name, { ...tool, labels: tightened(tool.labels, options.labels?.[tool.name]) })
       }
     }
     tools = found

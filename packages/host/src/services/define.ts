@@ -31,6 +31,8 @@ interface ToolDefinition<Input extends z.ZodObject> {
   groups?: Allowed
   labels?: TrustLabels
   annotations?: LaterTool['annotations']
+  /** where it keeps something for later, or takes it from */
+  shelf?: LaterTool['shelf']
   call(input: z.output<Input>, context: ServiceContext): Promise<object> | object
 }
 
@@ -69,6 +71,7 @@ function toolFrom<Input extends z.ZodObject>(
     answers: 'facts',
     groups: definition.groups ?? 'all',
     labels: definition.labels ?? {},
+    ...(definition.shelf ? { shelf: definition.shelf } : {}),
     repeatable: definition.repeatable ?? false,
     timeoutMs: definition.timeoutMs ?? defaultTimeoutMs,
     answerBytes: definition.answerBytes ?? defaultAnswerBytes,

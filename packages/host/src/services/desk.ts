@@ -18,6 +18,8 @@ export interface Desk {
   ready(): void
   /** it is stored */
   accept(request: RequestRow): void
+  /** it has become another request, or none */
+  forget(seq: number): void
   /** it was answered within a transaction: whoever is at work on it may stop */
   over(seq: number, outcome: Outcome): void
   /** answers one that waits for people; false: it was over */
@@ -38,6 +40,8 @@ export interface DeskOptions {
   timezone: string
   log: Logger
   now(): number
+  /** somebody has to look at it first; the signal says that this is over */
+  held?(request: RequestRow, signal: AbortSignal): void
   /** the answer is durable */
   answered?(request: RequestRow, outcome: Outcome): void
   /** so many of one group, and of all, may be at work at once */
@@ -121,7 +125,8 @@ export function createDesk(options: DeskOptions): Desk {
     }
     works.set(request.seq, work)
     watchExpiry(work)
-    if (request.kind === 'question') return
+    if (request.kind === 'held') options.held?.(request, work.abort.signal)
+    if (request.kind !== 'service') return
     const lane = laneOf(request.group)
     lane.waiting.push(work)
     if (lane.waiting.length === 1) turns.push(request.group)
@@ -148,7 +153,8 @@ export function createDesk(options: DeskOptions): Desk {
 
   const leave = (work: Work) => {
     works.delete(work.request.seq)
-    replies.endProgress(work.request.group, work.request.reply)
+    const { group, reply } = work.request
+    if (reply) replies.endProgress(group, reply)
   }
 
   const settle = () => {
@@ -180,7 +186,7 @@ export function createDesk(options: DeskOptions): Desk {
       placed.push(seq)
       schedule()
     }
-    if (isWanted) replies.send(group, reply, outcome, done)
+    if (isWanted && reply) replies.send(group, reply, outcome, done)
     else done()
   }
 
@@ -255,7 +261,7 @@ export function createDesk(options: DeskOptions): Desk {
       try {
         const answer = await tool.call(request.input, {
           group: { folder: group.folder, jid: group.jid, name: group.name, main: group.main },
-          requestId: request.reply.id,
+          requestId: request.reply?.id ?? String(request.seq),
           signal: abort.signal,
           progress: progressOf(work, group),
           log: log.child({
@@ -293,6 +299,7 @@ export function createDesk(options: DeskOptions): Desk {
       if (time - saidAt < progressMs) return
       saidAt = time
       furthest = progress
+      if (!work.request.reply) return
       replies.progress(group, work.request.reply, {
         progress,
         ...(total === undefined ? {} : { total }),
@@ -304,12 +311,12 @@ export function createDesk(options: DeskOptions): Desk {
   return {
     resume() {
       for (const request of store.unfinished()) {
-        replies.endProgress(request.group, request.reply)
+        if (request.reply) replies.endProgress(request.group, request.reply)
         if (request.status === 'answered') {
           if (request.outcome) send(request, request.outcome, true)
           continue
         }
-        const isKnown = request.kind === 'question' || catalogue.find(request.tool) !== undefined
+        const isKnown = request.kind !== 'service' || catalogue.find(request.tool) !== undefined
         if (request.status === 'waiting' && !isKnown) {
           early.push(request)
           continue
@@ -323,6 +330,12 @@ export function createDesk(options: DeskOptions): Desk {
       for (const request of early.splice(0)) accept(request)
     },
     accept,
+    forget(seq) {
+      const work = works.get(seq)
+      if (!work) return
+      clearTimeout(work.expiry)
+      leave(work)
+    },
     over(seq, outcome) {
       const work = works.get(seq)
       if (!work) return
@@ -387,9 +400,11 @@ const pause = (ms: number, signal: AbortSignal) =>
 const tooLate = ({ kind, createdAt, expiresAt }: RequestRow): Outcome => {
   const seconds = Math.round((expiresAt - createdAt) / 1000)
   const message =
-    kind === 'question'
-      ? `Nobody answered within ${seconds} seconds.`
-      : `The service did not answer within ${seconds} seconds. It was told to stop, but may have done it all the same.`
+    kind === 'held'
+      ? `Nobody decided within ${seconds} seconds, so it was not done.`
+      : kind === 'question'
+        ? `Nobody answered within ${seconds} seconds.`
+        : `The service did not answer within ${seconds} seconds. It was told to stop, but may have done it all the same.`
   return { ok: false, error: refusal('expired', message) }
 }
 

@@ -56,8 +56,15 @@ const complete = (id: string, { transaction, group, now, effect }: InstantContex
 
 export function createTodoService({ limit }: { limit: number }): Service {
   const own = { service: 'todos', kind: 'instant', answers: 'facts', groups: 'all' } as const
-  // People write them too; they stay within the group.
-  const labels = { public_source: 'no', public_sink: 'no', dangerous_writes: 'no' } as const
+  // They stay within the group, and are what whoever wrote them had read.
+  const labels = {
+    public_source: 'no',
+    secret_data: 'no',
+    public_sink: 'no',
+    dangerous_writes: 'no',
+  } as const
+  const takes = { shelf: { name: 'todos', does: 'take' } } as const
+  const puts = { shelf: { name: 'todos', does: 'put' } } as const
   const one = schemaOf(z.object({ todo: todoSchema }), 'output')
   const list = z.strictObject({
     include_done: z.boolean().default(false).describe('Whether those that are done are listed too.'),
@@ -69,6 +76,7 @@ export function createTodoService({ limit }: { limit: number }): Service {
   const tools: InstantTool[] = [
     {
       ...own,
+      ...takes,
       labels,
       name: 'list_todos',
       title: 'List todos',
@@ -84,6 +92,7 @@ export function createTodoService({ limit }: { limit: number }): Service {
     },
     {
       ...own,
+      ...puts,
       labels,
       name: 'add_todo',
       title: 'Add a todo',

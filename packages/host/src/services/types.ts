@@ -6,13 +6,13 @@ import type { Transaction } from '../store/types.ts'
 /** What is known of the data a tool gives and takes. Left out means unknown, which the guard takes for the worst. */
 export interface TrustLabels {
   /** it brings in what strangers wrote */
-  public_source?: TrustLabel
+  public_source?: TrustLabel | undefined
   /** it brings in what must not get out */
-  secret_data?: TrustLabel
+  secret_data?: TrustLabel | undefined
   /** what goes in can be seen outside */
-  public_sink?: TrustLabel
+  public_sink?: TrustLabel | undefined
   /** it changes what cannot be changed back */
-  dangerous_writes?: TrustLabel
+  dangerous_writes?: TrustLabel | undefined
 }
 type TrustLabel = 'yes' | 'no' | 'forbidden'
 
@@ -62,6 +62,8 @@ interface ToolBase {
   answers: ServiceListing['answers']
   groups: Allowed
   labels: TrustLabels
+  /** where it keeps something for later, or takes it from: what was put there by a tainted agent comes back so */
+  shelf?: { name: string; does: 'put' | 'take' }
   check(input: Readonly<Record<string, unknown>>): Checked
 }
 

@@ -6,7 +6,7 @@ import type { RequestRow, RequestStore, ServiceTransaction } from './service-typ
 
 type Within = Pick<
   ServiceTransaction,
-  'insertRequest' | 'countOpenRequests' | 'openRequest' | 'answerRequest'
+  'insertRequest' | 'countOpenRequests' | 'openRequest' | 'removeRequest' | 'answerRequest'
 >
 
 export interface RequestTable {
@@ -84,7 +84,7 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
           request.kind,
           request.tool,
           JSON.stringify(request.input),
-          JSON.stringify(request.reply),
+          request.reply && JSON.stringify(request.reply),
           request.createdAt,
           request.expiresAt,
         ),
@@ -97,6 +97,10 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
         const row = sql(
           `SELECT * FROM requests WHERE group_folder = ? AND ${open} AND reply ->> 'id' = ?`,
         ).get(folder, requestId)
+        return row && requestFromRow(row)
+      },
+      removeRequest(seq) {
+        const row = sql(`DELETE FROM requests WHERE seq = ? AND ${open} RETURNING *`).get(seq)
         return row && requestFromRow(row)
       },
       answerRequest: answerOne,
@@ -121,10 +125,10 @@ const noLongerKept: Outcome = {
 const requestSchema = z.object({
   seq: z.number(),
   group: z.string(),
-  kind: z.enum(['service', 'question']),
+  kind: z.enum(['service', 'question', 'held']),
   tool: z.string(),
   input: z.record(z.string(), z.unknown()),
-  reply: replyAddressSchema,
+  reply: replyAddressSchema.nullable(),
   status: z.enum(['waiting', 'running', 'answered', 'placed']),
   outcome: outcomeSchema.nullable(),
   createdAt: z.number(),

@@ -105,7 +105,7 @@ const messageSchema = z.object({
   id: z.number(),
   group: z.string(),
   jid: z.string(),
-  kind: z.enum(['text', 'reaction', 'question']),
+  kind: z.enum(['text', 'reaction', 'question', 'approval']),
   text: z.string(),
   sender: z.string().nullable(),
   speech: z.object({ text: z.string(), title: z.string().optional() }).nullable(),

@@ -14,10 +14,12 @@ export interface RequestRow {
   /** the command's number in the journal */
   seq: number
   group: string
-  kind: 'service' | 'question'
+  /** asked of a service, of people, or a command that somebody has to look at first */
+  kind: 'service' | 'question' | 'held'
   tool: string
   input: Record<string, unknown>
-  reply: ReplyAddress
+  /** null: nobody waits for it */
+  reply: ReplyAddress | null
   status: RequestStatus
   outcome: Outcome | null
   createdAt: number
@@ -88,6 +90,8 @@ export interface ServiceTransaction {
   countOpenRequests(folder: string): number
   /** one that is not answered yet */
   openRequest(folder: string, requestId: string): RequestRow | undefined
+  /** takes one out that is not answered yet, as it is about to become something else */
+  removeRequest(seq: number): RequestRow | undefined
   /** whether it was still open */
   answerRequest(seq: number, outcome: Outcome, at: number): boolean
 

@@ -1,5 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { createAgentTables } from './agents.ts'
+import { createApprovalTable } from './approvals.ts'
+import { createAuditTable } from './audit.ts'
 import { preparedOnce } from './connection.ts'
 import { StoreFailure } from './failure.ts'
 import { migrate } from './migrate.ts'
@@ -7,6 +9,7 @@ import { createQuestionTable } from './questions.ts'
 import { createRegistry } from './registry.ts'
 import { createRequestTable } from './requests.ts'
 import { commandFromRow, groupFromRow, groupValues, messageFromRow, taskFromRow, taskValues } from './rows.ts'
+import { createTaintTable } from './taints.ts'
 import { createTodoTable } from './todos.ts'
 import type { CommandRow, Store, Transaction } from './types.ts'
 
@@ -119,6 +122,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       // A failed COMMIT may or may not have ended the transaction; what matters is that none is left open.
       const failure = isStoreFailure(error) ? new StoreFailure(error.message, { cause: error }) : error
       try {
+        audit.forgetHead()
         if (database.isTransaction) statements.rollback.run()
         loadRegistry()
       } catch (cause) {
@@ -132,6 +136,9 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
   const requests = createRequestTable(connection)
   const questions = createQuestionTable(connection, message => agents.receive(message))
   const todos = createTodoTable(connection)
+  const audit = createAuditTable(connection)
+  const taints = createTaintTable(connection)
+  const approvals = createApprovalTable(connection, message => agents.receive(message))
   /** Large answers are not in the journal itself. */
   const withAnswer = (row: CommandRow): CommandRow =>
     row.outcome ? row : { ...row, outcome: requests.outcomeOf(row.seq) }
@@ -140,6 +147,9 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     ...requests.within,
     ...questions.within,
     ...todos.within,
+    ...audit.within,
+    ...taints.within,
+    ...approvals.within,
     group: registry.byFolder,
     isFolderTaken: registry.isTaken,
     groupByJid: registry.byJid,
@@ -153,6 +163,8 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       agents.forgetGroup(folder)
       requests.forgetGroup(folder)
       todos.forgetGroup(folder)
+      taints.forgetGroup(folder)
+      approvals.forgetGroup(folder)
       registry.remove(folder)
     },
 
@@ -267,7 +279,10 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
 
     agents: agents.store,
     requests: requests.store,
+    taints: taints.store,
+    approvals: approvals.store,
     questions: questions.store,
+    audit: audit.store,
     todos: todos.within.todos,
     noteTodo: (said, todo, word) =>
       atomically(() => {
@@ -286,6 +301,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       const messages = statements.pruneMessages.run(lastMessageId() - limits.messages).changes
       const more = agents.prune(limits, pruneRows)
       questions.prune()
+      approvals.prune()
       return more || Number(commands) === pruneRows || Number(messages) === pruneRows
     },
     meta(key) {

@@ -1,6 +1,9 @@
 import type { CommandType, DialectName, Group, Outcome, ReplyAddress, Task, Todo } from '@hatchway/protocol'
 import type { AgentStore, NewIncoming } from './agent-types.ts'
+import type { ApprovalStore, ApprovalTransaction } from './approvals.ts'
+import type { AuditStore, AuditTransaction } from './audit-types.ts'
 import type { QuestionStore, RequestStore, ServiceTransaction } from './service-types.ts'
+import type { TaintStore, TaintTransaction } from './taints.ts'
 
 /** One handled file: the journal that makes "executed once" true (promise 3) and the history people look at. */
 export interface CommandRow {
@@ -22,7 +25,7 @@ export interface CommandRow {
   tookUs: number
 }
 
-type MessageKind = 'text' | 'reaction' | 'question'
+type MessageKind = 'text' | 'reaction' | 'question' | 'approval'
 type MessageStatus = 'pending' | 'sent' | 'failed'
 
 /** The outbox: what agents said, until a channel has delivered it (promise 4). */
@@ -58,7 +61,11 @@ export interface Needs {
 }
 
 /** Inside one transaction. All of it becomes durable together, or nothing does. */
-export interface Transaction extends ServiceTransaction {
+export interface Transaction
+  extends ServiceTransaction,
+    TaintTransaction,
+    AuditTransaction,
+    ApprovalTransaction {
   group(folder: string): Group | undefined
   /** compared without case: two groups must never share a directory on a file system that ignores it */
   isFolderTaken(folder: string): boolean
@@ -117,6 +124,9 @@ export interface Store {
 
   agents: AgentStore
   requests: RequestStore
+  taints: TaintStore
+  approvals: ApprovalStore
+  audit: AuditStore
   questions: QuestionStore
   todos(folder: string): readonly Todo[]
   /** what somebody said, the todo it made and the word about it, in one commit; undefined: it came before */

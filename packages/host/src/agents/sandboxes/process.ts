@@ -63,7 +63,9 @@ export function createProcessSandbox(options: ProcessOptions = {}): Sandbox {
           ...markedProcesses('process', spec.installation, spec.runId).map(entry => entry.pid),
         ]),
       ]
-      const exited = watched.ended.then(({ code, signal: name }) => {
+      const exited = watched.ended.then(async ({ code, signal: name }) => {
+        // What it has started ends with it, however it ended.
+        if (members().length > 0) await stop(members, graceMs)
         live.delete(spec.runId)
         return exitOf(code, name)
       })

@@ -30,8 +30,13 @@ export function compose(event: NewEvent): string {
   calendar.addPropertyWithValue('version', '2.0')
   calendar.addPropertyWithValue('prodid', '-//Hatchway//Calendar//EN')
   calendar.addSubcomponent(component)
-  return `${calendar.toString()}\r\n`
+  return textOf(calendar)
 }
+
+// The space at the beginning of a line that goes on counts too, which the library forgets.
+ICAL.foldLength = 74
+
+export const textOf = (calendar: ICAL.Component): string => `${calendar.toString()}\r\n`
 
 /**
  * Text without characters that some server takes for the end of a line, and what follows for a property of its own;

@@ -17,12 +17,12 @@ export interface Directory {
   problems(): string[]
 }
 
-export interface NamedCalendar extends RemoteCalendar {
+interface NamedCalendar extends RemoteCalendar {
   name: string
   isPrimary: boolean
 }
 
-export interface Listing {
+interface Listing {
   calendars: NamedCalendar[]
   /** accounts that could not be asked, and why */
   problems: { account: string; error: Error }[]
@@ -125,11 +125,12 @@ export function openDirectory(accounts: CalendarAccounts, environment: NodeJS.Pr
         : new ServiceRefusal('not_found', `There is no calendar of this name. ${there}${silent}`)
     },
     async findMarked(context, mark) {
-      const { calendars, problems } = await all(context)
-      const calendar = calendars.find(one => markOfCalendar(one) === mark)
+      const own = await ofAccount(context, mark)
+      const calendar = own?.calendars.find(one => markOfCalendar(one) === mark)
       if (calendar) return chosen(calendar, context)
       throw (
-        problems[0]?.error ?? new ServiceRefusal('not_found', 'The calendar of this event does not exist.')
+        own?.problems[0]?.error ??
+        new ServiceRefusal('not_found', 'The calendar of this event does not exist.')
       )
     },
     problems: () => [

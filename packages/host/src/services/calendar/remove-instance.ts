@@ -1,7 +1,9 @@
 import ICAL from 'ical.js'
+import { textOf } from './compose.ts'
 import { clocksFor, type ExpandOptions, findInstance, type Instance } from './expand.ts'
 import { timeAt } from './recurrence.ts'
 import { type Part, parse, seriesIn } from './series.ts'
+import { utcClock } from './zones.ts'
 
 /** What is left of a calendar object when one time of its series is called off. */
 export interface Remainder {
@@ -29,7 +31,7 @@ export function removeInstance(
         calendar.removeSubcomponent(override.component)
     }
     if (master) callOff(master, key, stamp)
-    return { instance, text: calendar.getFirstSubcomponent('vevent') ? calendar.toString() : undefined }
+    return { instance, text: calendar.getFirstSubcomponent('vevent') ? textOf(calendar) : undefined }
   }
   return undefined
 }
@@ -38,7 +40,7 @@ export function removeInstance(
 function callOff({ component, isDate, clock, zoneName }: Part, key: string, stamp: number): void {
   const instant = Date.parse(key)
   const property = new ICAL.Property('exdate')
-  const isInUtc = component.getFirstProperty('dtstart')?.toICALString().endsWith('Z') === true
+  const isInUtc = clock === utcClock
   const time = timeAt(isDate ? instant : clock.wallAt(instant), isDate)
   if (isInUtc && !isDate) time.zone = ICAL.Timezone.utcTimezone
   if (isDate) property.resetType('date')

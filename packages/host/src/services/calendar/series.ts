@@ -37,7 +37,7 @@ export interface Override extends Part {
   isForAllLater: boolean
 }
 
-export interface Moment {
+interface Moment {
   wall: number
   instant: number
   isDate: boolean

@@ -92,8 +92,8 @@ export function openServer({ name, account, password, signal, homes }: ServerOpt
     try {
       return await homeOf(url)
     } catch (error) {
-      // Asked again and again with a wrong password, servers lock the account.
-      const isFinal = error instanceof ServerProblem && (error.status === undefined || error.status === 401)
+      // Not after a refused password: asked again and again, servers lock the account.
+      const isFinal = error instanceof ServerProblem && !hasStatus(error, 400, 403, 404, 405, 410, 501)
       if (signal.aborted || isFinal) throw error
       return await homeOf()
     }

@@ -20,7 +20,7 @@ const now = () => new Date('2026-07-01T10:00:00Z')
 let radicale: Radicale
 
 beforeAll(async () => {
-  if (missing !== undefined) return
+  if (missing !== undefined && process.env.CI !== 'true') return
   radicale = await startRadicale(['anna', 'bert'])
 })
 afterAll(() => radicale?.stop())
@@ -96,6 +96,32 @@ const brief = (events: readonly Told[]) => events.map(({ title, start, end }) =>
 
 test('without an account there are no tools', () => {
   expect(createCalendarService({ accounts: {}, environment: {}, timezone, now }).tools()).toEqual([])
+})
+
+test('accounts are for main alone where nothing else is said, and hold no secrets', () => {
+  const account = { url: 'https://dav.example.org/', username: 'anna', passwordVariable: 'ANNA' }
+  const parsed = calendarsSchema.safeParse({ home: account })
+  expect(parsed.data).toEqual({ home: { ...account, groups: 'main', readonly: false } })
+  const wrong = [
+    { ...account, url: 'https://anna:secret@dav.example.org/' },
+    { ...account, url: 'file:///etc/passwd' },
+    { ...account, username: 'anna:secret' },
+    { ...account, passwordVariable: 'my secret' },
+    { ...account, password: 'secret' },
+    { ...account, groups: ['../main'] },
+  ]
+  for (const one of wrong) expect(calendarsSchema.safeParse({ home: one }).success).toBe(false)
+  expect(calendarsSchema.safeParse({ 'a/b': account }).success).toBe(false)
+  const seenBy = (...groups: unknown[]) => {
+    const accounts = calendarsSchema.parse(
+      Object.fromEntries(groups.map((one, index) => [`a${index}`, { ...account, groups: one }])),
+    )
+    return createCalendarService({ accounts, environment: {}, timezone, now }).tools()[0]?.groups
+  }
+  expect(seenBy('main', 'main')).toBe('main')
+  expect(seenBy(['a', 'b'], ['b'])).toEqual(['a', 'b'])
+  expect(seenBy('main', ['a'])).toBe('all')
+  expect(seenBy('main', 'all')).toBe('all')
 })
 
 attempt(
@@ -584,11 +610,13 @@ attempt(
   async () => {
     const calendar = await calendarWith()
     const { call, refusal } = house()
+    const unreachable = /^service_failed: .* cannot be reached \([A-Z_]+\)/
     await call('list_calendar', { calendar })
-    await radicale.end()
-    expect(await refusal('list_calendar', { calendar })).toMatch(
-      /^service_failed: .* cannot be reached \(ECONNREFUSED\)/,
-    )
+    radicale.pause()
+    const asked = refusal('list_calendar', { calendar })
+    await radicale.kill()
+    expect(await asked).toMatch(unreachable)
+    expect(await refusal('list_calendar', { calendar })).toMatch(unreachable)
     await radicale.begin()
     expect(await call('list_calendar', { calendar })).toMatchObject({ events: [] })
   },
@@ -611,21 +639,26 @@ attempt(named('a request to a server that does not answer is called off at once'
   }
 })
 
-attempt(named('two who delete the same event at once: one does, the other is told'), async () => {
-  const calendar = await calendarWith({
-    'a.ics': object(vevent('DTSTART:20260702T070000Z', 'RRULE:FREQ=DAILY;COUNT=9')),
-  })
-  const { call, events } = house()
-  const listed = await events({ calendar })
-  const results = await Promise.allSettled(
-    listed.map(({ event_id }) => call('delete_event', { event_id, calendar })),
-  )
-  const done = results.filter(({ status }) => status === 'fulfilled')
-  for (const result of results)
-    if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'conflict' })
-  // Whatever was said to be deleted is, and nothing else.
-  expect(await events({ calendar })).toHaveLength(listed.length - done.length)
-})
+attempt(
+  named(
+    'of a series that is called off time by time, all at once, what is said to be deleted is and nothing else',
+  ),
+  async () => {
+    const calendar = await calendarWith({
+      'a.ics': object(vevent('DTSTART:20260702T070000Z', 'RRULE:FREQ=DAILY;COUNT=9')),
+    })
+    const { call, events } = house()
+    const listed = await events({ calendar })
+    const results = await Promise.allSettled(
+      listed.map(({ event_id }) => call('delete_event', { event_id, calendar })),
+    )
+    const done = results.filter(({ status }) => status === 'fulfilled')
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'conflict' })
+    expect(done.length).toBeGreaterThan(0)
+    expect(await events({ calendar })).toHaveLength(listed.length - done.length)
+  },
+)
 
 /** A way to the server on which something happens before what changes an event gets there. */
 async function wayWith(before: () => Promise<void>): Promise<string> {

@@ -43,7 +43,7 @@ interface Change {
 const mostChanges = 2000
 
 /** The clock that a file describes itself, in the years up to `lastYear`; undefined: its words make no clock. */
-export function describedClock(zone: ICAL.Component, lastYear: number): WallClock | undefined {
+function describedClock(zone: ICAL.Component, lastYear: number): WallClock | undefined {
   const changes: Change[] = []
   for (const name of ['standard', 'daylight']) {
     for (const part of zone.getAllSubcomponents(name)) {

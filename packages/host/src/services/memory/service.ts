@@ -129,6 +129,7 @@ export function createMemoryService(options: MemoryServiceOptions): Service {
         }),
         repeatable: true,
         labels: writing,
+        shelf: { name: 'memory', does: 'put' },
         annotations: {
           readOnlyHint: false,
           destructiveHint: true,
@@ -164,6 +165,7 @@ export function createMemoryService(options: MemoryServiceOptions): Service {
         }),
         repeatable: true,
         labels: reading,
+        shelf: { name: 'memory', does: 'take' },
         answerBytes: largestAnswer,
         annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
         call: (input, context) =>
@@ -222,6 +224,7 @@ export function createMemoryService(options: MemoryServiceOptions): Service {
         }),
         repeatable: true,
         labels: reading,
+        shelf: { name: 'memory', does: 'take' },
         answerBytes: largestAnswer,
         annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
         call: (input, context) =>

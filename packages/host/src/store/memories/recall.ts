@@ -90,9 +90,11 @@ function wordsFor(vocabulary: Vocabulary, query: string): { exact: KnownWord[]; 
   const known = new Set(kept.map(({ word }) => word))
   const unknown = asked.filter(word => !known.has(word))
   const exact = kept.slice(0, usedWords)
+  // A common word is found often enough as it is.
+  const rare = kept.filter(({ memories }) => memories <= rankedMemories).map(({ word }) => word)
   const related = new Map<string, KnownWord>()
   let memories = 0
-  for (const word of [...unknown, ...known].filter(hasForms).slice(0, takenApart)) {
+  for (const word of [...unknown, ...rare].filter(hasForms).slice(0, takenApart)) {
     for (const form of vocabulary.related(word)) {
       if (known.has(form.word)) known.add(word)
       else if (!known.has(word)) {

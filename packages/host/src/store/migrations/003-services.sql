@@ -6,7 +6,7 @@ CREATE TABLE requests (
   kind         TEXT NOT NULL,
   tool         TEXT NOT NULL,
   input        TEXT NOT NULL,
-  reply        TEXT NOT NULL,
+  reply        TEXT,
   status       TEXT NOT NULL,
   outcome      TEXT,
   created_at   INTEGER NOT NULL,

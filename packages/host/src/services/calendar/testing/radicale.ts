@@ -16,7 +16,8 @@ export interface Radicale {
   /** it takes connections and answers nothing until it goes on */
   pause(): void
   goOn(): void
-  end(): Promise<void>
+  /** it ends in the middle of whatever it does */
+  kill(): Promise<void>
   begin(): Promise<void>
   stop(): Promise<void>
 }
@@ -58,12 +59,11 @@ export async function startRadicale(users: readonly string[]): Promise<Radicale>
       started.on('exit', () => reject(new Error(`radicale ended: ${output.slice(-2000)}`)))
     })
   }
-  const end = async () => {
+  const endBy = async (...signals: NodeJS.Signals[]) => {
     const ending = server
     if (!ending || ending.exitCode !== null || ending.signalCode !== null) return
     const over = new Promise(resolve => ending.once('exit', resolve))
-    ending.kill('SIGCONT')
-    ending.kill('SIGTERM')
+    for (const signal of signals) ending.kill(signal)
     await over
   }
   const ask = async (user: string, method: string, path: string, body?: string, headers = {}) => {
@@ -105,10 +105,10 @@ export async function startRadicale(users: readonly string[]): Promise<Radicale>
     },
     pause: () => void server?.kill('SIGSTOP'),
     goOn: () => void server?.kill('SIGCONT'),
-    end,
+    kill: () => endBy('SIGKILL'),
     begin,
     async stop() {
-      await end()
+      await endBy('SIGCONT', 'SIGTERM')
       rmSync(home, { recursive: true, force: true })
     },
   }

@@ -1,0 +1,356 @@
+import { type ErrorCode, type Group, type Outcome, type Refusal, refusal } from '@hatchway/protocol'
+import type { Logger } from 'pino'
+import { textMessage } from '../../channels/text-message.ts'
+import type { Config } from '../../config.ts'
+import type { Desk } from '../../services/desk.ts'
+import type { NewIncoming } from '../../store/agent-types.ts'
+import type { ApprovalRow, ApprovalStatus, Ending, Shown } from '../../store/approvals.ts'
+import type { Positions } from '../../store/positions.ts'
+import type { RequestRow } from '../../store/service-types.ts'
+import type { Store, Transaction } from '../../store/types.ts'
+import { digestOf, type Held, heldIn } from '../guard.ts'
+import type { Watch } from '../watch.ts'
+import { deciders, mayDecide, nameOf, operator, type Person, whoIs } from './approvers.ts'
+import { createAttempts } from './attempts.ts'
+import { type ApprovalCard, byId, cardOf, findApproval } from './card.ts'
+import { type Decided, decisionIn, newCode } from './code.ts'
+import { makeRule } from './rules.ts'
+import { cut, endingOf, reasonOf, shownAction, textOfApproval, wholeOf } from './text.ts'
+import { visible } from './visible.ts'
+
+/**
+ * What agents are not to do without a person, from the card in the chat to the word that counts.
+ *
+ *   open        waits for a person; its request is held at the desk
+ *   allowed     a person let it happen; with "always", a rule lets exactly this happen from now on
+ *   denied      a person said no
+ *   expired     nobody decided in time; the desk says when that is
+ *   withdrawn   nobody wants it any longer
+ *
+ * The watch does what was decided before the card is closed: nothing says "allowed" that did not happen. What a crash
+ * leaves between the two is a card whose request is over, which `mend` closes. Nothing of it is read from a file.
+ */
+export interface Approvals {
+  /** for the watch: a rule that lets it happen */
+  ruleFor(group: string, digest: string): { by: `rule:${string}` } | undefined
+  /** for the watch: a person has to decide */
+  ask(request: RequestRow, held: Held, why: string): void
+  /** whether a person has been asked, and nothing has come of it yet */
+  isAsked(seq: number): boolean
+
+  mayDecide(group: Pick<Group, 'folder'>, person: Person): boolean
+  /** what a text said in a chat decides; undefined: nothing, and it is a message like any other */
+  meantBy(group: Group, person: Person, text: string): Take | Refusal | undefined
+  /** decided in its card */
+  choose(chat: { jid: string; folder: string }, id: string, spoken: Spoken, person: Person): Settled
+  /** decided by whoever may use the command line: an id or a code, of any group */
+  decide(which: string, spoken: Spoken): Settled
+
+  /** all that is in it, for as long as it is open */
+  wholeOf(row: ApprovalRow): Shown | undefined
+  /** of the message that tells people of it */
+  cardIn(message: { kind: string; id: number }): ApprovalCard | undefined
+  cardOf(row: ApprovalRow): ApprovalCard
+
+  /** for the desk: the outcome of a request is durable */
+  over(request: Pick<RequestRow, 'seq'>, outcome: Outcome): void
+  /** after a start, once the desk knows what is open */
+  mend(): void
+}
+
+/** Keeps what was said, and does what it says: the id of the message; undefined where it came before. */
+export type Take = (said: NewIncoming) => number | undefined
+export interface Spoken {
+  decision: Decided
+  words?: string | undefined
+}
+export type Settled = { ok: true; approval: ApprovalRow } | { ok: false; error: Refusal }
+
+export interface ApprovalsOptions {
+  store: Store
+  config: Pick<Config, 'groups' | 'timezone'>
+  positions: Positions
+  watch(): Pick<Watch, 'release' | 'deny'> | undefined
+  desk(): Pick<Desk, 'open' | 'groupGone'> | undefined
+  /** there is something new to show of it */
+  changed(row: ApprovalRow): void
+  /** there is something to deliver */
+  said(): void
+  /** whether people there see a card change; where they do not, they are told */
+  showsCards(jid: string): boolean
+  log: Logger
+  now(): number
+}
+
+const wrongCodesPerMinute = 5
+const strangersPerMinute = 5
+const longestWords = 500
+
+export function createApprovals(options: ApprovalsOptions): Approvals {
+  const { store, config, positions, log, now } = options
+  const wrongCodes = createAttempts({ perMinute: wrongCodesPerMinute, now })
+  const strangers = createAttempts({ perMinute: strangersPerMinute, now })
+
+  const commit = <T>(work: (transaction: Transaction) => T): T => {
+    const result = store.transaction({ requests: [], taskIds: [] }, work)
+    if (result instanceof Promise) throw new Error('the store answers later, which approvals do not know yet')
+    return result
+  }
+
+  const heldAt = (seq: number): RequestRow | undefined =>
+    options
+      .desk()
+      ?.open()
+      .find(request => request.seq === seq && request.kind === 'held')
+
+  /** What the request has come to: one that was released, and is still at work under the same number, was let through. */
+  const outcomeOf = (seq: number): Outcome | null =>
+    options
+      .desk()
+      ?.open()
+      .some(request => request.seq === seq && request.kind !== 'held')
+      ? { ok: true, result: {} }
+      : store.questions.outcome(seq)
+
+  /** Says something in the chat, in a transaction that is open already. */
+  const say = (transaction: Transaction, chat: { folder: string; jid: string }, text: string) =>
+    transaction.insertMessage(textMessage(positions.next(), chat, text, now()))
+  const tell = (transaction: Transaction, row: ApprovalRow) => {
+    if (options.showsCards(row.jid)) return
+    say(transaction, { folder: row.group, jid: row.jid }, `${endingOf(row)} (To ${row.action.summary})`)
+  }
+
+  /** Its request is over, by whatever way. */
+  const close = (row: ApprovalRow, outcome: Outcome | null) => {
+    const closed: ApprovalRow = { ...row, status: statusOf(outcome), closedAt: now() }
+    const isClosed = commit(transaction => {
+      if (!transaction.closeApproval(row.seq, closed)) return false
+      // What somebody or something decided stands in the log already.
+      if (closed.status === 'expired' || closed.status === 'withdrawn') {
+        transaction.audit({
+          at: now(),
+          group: row.group,
+          actor: 'agent',
+          action: row.action.name,
+          summary: row.action.summary,
+          taint: row.taint,
+          gate: 'ask',
+          outcome: closed.status,
+          decidedBy: 'host',
+          reason: endingOf(closed),
+          tookMs: now() - row.createdAt,
+        })
+      }
+      tell(transaction, closed)
+      return true
+    })
+    if (!isClosed) return
+    options.changed(closed)
+    options.said()
+  }
+
+  const settle = (
+    row: ApprovalRow,
+    { decision, words: spoken = '' }: Spoken,
+    person: Person,
+    said?: NewIncoming,
+  ): (Settled & { ok: false }) | { ok: true; approval: ApprovalRow; id: number | undefined } => {
+    if (row.status !== 'open') return refused('wrong_state', endingOf(row))
+    if (now() >= row.expiresAt) return refused('wrong_state', endingOf({ ...row, status: 'expired' }))
+    const watch = options.watch()
+    if (!watch) return refused('unavailable', 'The host is not ready for decisions yet.')
+    const { seq } = row
+    const request = heldAt(seq)
+    const held = request && heldIn(request)
+    const by = nameOf(person)
+    const words = decision === 'deny' ? cut(spoken.trim().toWellFormed(), longestWords) : ''
+    const isDone =
+      held !== undefined &&
+      (decision === 'deny'
+        ? watch.deny(seq, { by: whoIs(person), reason: `${by} said no. ${words}`.trim(), gate: 'ask' })
+        : watch.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' }))
+    if (!isDone) {
+      const outcome = outcomeOf(seq)
+      // What is still on the desk is over, and we are told in a moment.
+      if (!request) close(row, outcome)
+      return refused('wrong_state', endingOf({ ...row, status: statusOf(outcome) }))
+    }
+    const ending: Ending = {
+      status: decision === 'deny' ? 'denied' : 'allowed',
+      decidedBy: by,
+      words: words === '' ? null : visible(words),
+      rule: null,
+      closedAt: now(),
+    }
+    const digest = digestOf(held.action)
+    const settled = commit(transaction => {
+      const rule = decision === 'always' ? makeRule(transaction, row, digest, person, now()) : null
+      const closed: ApprovalRow = { ...row, ...ending, rule }
+      transaction.closeApproval(seq, closed)
+      tell(transaction, closed)
+      return { approval: closed, id: said && transaction.hear(said) }
+    })
+    options.changed(settled.approval)
+    options.said()
+    if (decision === 'always') releaseAlike(row.group, digest, person)
+    return { ok: true, ...settled }
+  }
+
+  /** What waits already and is exactly this, need not be asked about either. */
+  const releaseAlike = (group: string, digest: string, person: Person) => {
+    for (const row of store.approvals.open()) {
+      if (row.group !== group) continue
+      const request = heldAt(row.seq)
+      const held = request && heldIn(request)
+      if (held && digestOf(held.action) === digest) settle(row, { decision: 'allow' }, person)
+    }
+  }
+
+  /** The answer to somebody who cannot decide this, in the chat where they tried to. */
+  const reply = (said: NewIncoming, text: string): number | undefined => {
+    const id = commit(transaction => {
+      const id = transaction.hear(said)
+      if (id !== undefined) say(transaction, { folder: said.group, jid: said.jid }, text)
+      return id
+    })
+    options.said()
+    return id
+  }
+
+  return {
+    ruleFor(group, digest) {
+      const rule = store.approvals.ruleFor(group, digest)
+      return rule && { by: `rule:${rule.id}` }
+    },
+    ask(request, held, why) {
+      const { seq, expiresAt } = request
+      try {
+        const group = store.group(request.group)
+        // After a restart the watch looks at it again; who was asked has been asked.
+        if (!group || store.approvals.approval(seq)) return
+        const row: ApprovalRow = {
+          seq,
+          group: group.folder,
+          jid: group.jid,
+          messageId: positions.next(),
+          code: newCode(),
+          action: shownAction(held.action),
+          taint: held.taint,
+          why: reasonOf(why, held.taint),
+          status: 'open',
+          decidedBy: null,
+          words: null,
+          rule: null,
+          createdAt: now(),
+          expiresAt,
+          closedAt: null,
+        }
+        const about = { deciders: deciders(config, group.folder), timezone: config.timezone }
+        commit(transaction => {
+          transaction.insertMessage({
+            ...textMessage(row.messageId, group, textOfApproval(row, about), row.createdAt),
+            kind: 'approval',
+          })
+          transaction.insertApproval(row)
+          transaction.audit({
+            at: row.createdAt,
+            group: group.folder,
+            actor: 'agent',
+            action: row.action.name,
+            summary: row.action.summary,
+            taint: held.taint,
+            gate: 'ask',
+            outcome: 'held',
+            reason: row.why,
+            requestId: request.reply?.id ?? null,
+          })
+        })
+        options.said()
+      } catch (error) {
+        // Nobody is asked, so nobody allows it: the desk lets it expire.
+        log.error({ err: error, request: seq }, 'a person could not be asked')
+      }
+    },
+    isAsked: seq => store.approvals.approval(seq)?.status === 'open',
+
+    mayDecide: ({ folder }, person) => mayDecide(config, folder, person),
+    meantBy(group, person, text) {
+      const meant = decisionIn(text)
+      if (!meant) return undefined
+      const { jid, folder } = group
+      if (!mayDecide(config, folder, person)) {
+        if (strangers.areTooMany(jid)) return tooMany
+        return said => {
+          strangers.count(jid)
+          return reply(said, `${nameOf(person)} may not decide that; ${deciders(config, folder)} may.`)
+        }
+      }
+      if (wrongCodes.areTooMany(jid)) return tooMany
+      return said => {
+        const row = store.approvals.byCode(jid, meant.code)
+        if (row?.group !== folder) {
+          wrongCodes.count(jid)
+          log.warn({ group: folder, jid, sender: person.sender }, 'a wrong code was said')
+          return reply(said, 'Nothing waits here under this code.')
+        }
+        const settled = settle(row, meant, person, said)
+        return settled.ok ? settled.id : reply(said, settled.error.message)
+      }
+    },
+    choose({ jid, folder }, id, spoken, person) {
+      const row = byId(store.approvals, id)
+      if (!row || row.jid !== jid || row.group !== folder) {
+        return refused('not_found', 'Nothing of this id waits in this chat.')
+      }
+      if (!mayDecide(config, folder, person)) {
+        return refused('forbidden', `${nameOf(person)} may not decide that; ${deciders(config, folder)} may.`)
+      }
+      return settle(row, spoken, person)
+    },
+    decide(which, spoken) {
+      const row = findApproval(store.approvals, which)
+      if (!row) return refused('not_found', 'Nothing has this id, and nothing that waits has this code.')
+      return settle(row, spoken, operator)
+    },
+    wholeOf({ seq }) {
+      const request = heldAt(seq)
+      const held = request && heldIn(request)
+      return held && wholeOf(held.action.payload)
+    },
+    cardIn({ kind, id }) {
+      const row = kind === 'approval' ? store.approvals.byMessage(id) : undefined
+      return row && cardOf(config, row)
+    },
+    cardOf: row => cardOf(config, row),
+
+    over({ seq }, outcome) {
+      try {
+        const row = store.approvals.approval(seq)
+        if (row?.status === 'open') close(row, outcome)
+      } catch (error) {
+        // Whoever decides it is told that it is over, and the next start closes it.
+        log.error({ err: error, request: seq }, 'an approval that is over could not be closed')
+      }
+    },
+    mend() {
+      const desk = options.desk()
+      const held = (desk?.open() ?? []).filter(({ kind }) => kind === 'held')
+      for (const { group } of held) if (!store.group(group)) desk?.groupGone(group)
+      const isHeld = new Set(held.map(({ seq }) => seq))
+      for (const row of store.approvals.open()) {
+        if (!isHeld.has(row.seq)) close(row, outcomeOf(row.seq))
+      }
+    },
+  }
+}
+
+const tooMany = refusal('quota_exceeded', 'That was wrong too often. Wait a minute.')
+
+const refused = (code: ErrorCode, message: string) => ({ ok: false, error: refusal(code, message) }) as const
+
+const statusOf = (outcome: Outcome | null): ApprovalStatus => {
+  if (outcome === null) return 'withdrawn'
+  if (outcome.ok) return 'allowed'
+  if (outcome.error.code === 'expired' || outcome.error.code === 'denied') return outcome.error.code
+  return 'withdrawn'
+}

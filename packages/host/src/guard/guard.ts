@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto'
+import { type Command, commandSchema, type Group, type Outcome } from '@hatchway/protocol'
+import { refused } from '../operations/outcome.ts'
+import type { OperationContext } from '../operations/types.ts'
+import type { RequestRow } from '../store/service-types.ts'
+import type { Transaction } from '../store/types.ts'
+import { gates, type Reach, seenIn } from './gates.ts'
+import { mayHoldSecrets } from './glance.ts'
+import type { Action, Gate, Taint } from './types.ts'
+
+/** What a command is to the guard. */
+export interface Traits {
+  action: Omit<Action, 'group'>
+  reach: Reach
+  /** what the context has seen once it has happened */
+  reads: Taint
+  /** a label that rules it out */
+  forbidden?: string | undefined
+  /** where it puts something for later, or takes it from: what was put there tainted comes back tainted */
+  shelf?: { name: string; does: 'put' | 'take' } | undefined
+}
+
+export interface GuardRules {
+  /** the context the group's agent is in now */
+  contextOf(folder: string): string
+  /** whether the group's folder holds secrets from the start */
+  containsSecrets(folder: string): boolean
+  /** how long a person may take to decide */
+  approvalMs: number
+}
+
+/** Why an action is not simply done. */
+export interface Held {
+  gate: Exclude<Gate, 'block'>
+  taint: Taint
+  action: Action
+  command: Command
+}
+
+const clean: Taint = { corrupted: false, secret: false }
+const joined = (a: Taint, b: Taint): Taint => ({
+  corrupted: a.corrupted || b.corrupted,
+  secret: a.secret || b.secret,
+})
+
+export const taintOf = (transaction: Transaction, rules: GuardRules, folder: string): Taint =>
+  joined(transaction.taint(folder, rules.contextOf(folder)), {
+    corrupted: false,
+    secret: rules.containsSecrets(folder),
+  })
+
+/**
+ * The step between "may this group do that" and doing it. Undefined: it is done now. Otherwise the outcome; null where
+ * the command is held, and whoever looks at it, or decides it, releases it later.
+ */
+export function pass(
+  command: Command,
+  traits: Traits,
+  group: Group,
+  rules: GuardRules,
+  context: OperationContext,
+): Outcome | null | undefined {
+  const { transaction, now } = context
+  const taint = taintOf(transaction, rules, group.folder)
+  const action: Action = { ...traits.action, group: group.folder }
+  const note = (gate: Gate, outcome: string, reason: string) =>
+    transaction.audit({
+      at: now.getTime(),
+      group: group.folder,
+      actor: 'agent',
+      decidedBy: 'gate',
+      action: action.name,
+      summary: action.summary,
+      taint,
+      gate,
+      outcome,
+      reason,
+      requestId: context.request?.reply?.id ?? null,
+    })
+  if (traits.forbidden !== undefined) {
+    note('block', 'denied', `forbidden by its label ${traits.forbidden}`)
+    return refused('denied', `${action.name} is forbidden here by its label ${traits.forbidden}.`)
+  }
+  const gate = gates[seenIn(taint)][traits.reach]
+  if (gate === 'block') {
+    note(gate, 'denied', 'by the table of gates')
+    return refused('denied', `${action.name} is not done after what this conversation has read.`)
+  }
+  // What goes out is searched for secrets first, which takes a moment where there can be any.
+  const goesOut = traits.reach === 'sink' || traits.reach === 'both'
+  if (gate === 'allow' && !(goesOut && mayHoldSecrets(action.payload))) {
+    apply(traits, group.folder, taint, rules, transaction, now.getTime())
+    if (traits.reach !== 'local') note(gate, 'allowed', 'by the table of gates')
+    return undefined
+  }
+  return hold({ gate, taint, action, command }, group, rules, context)
+}
+
+function hold(held: Held, group: Group, rules: GuardRules, context: OperationContext): Outcome | null {
+  const { transaction, now, limits, request } = context
+  if (transaction.countOpenRequests(group.folder) >= limits.openRequests) {
+    return refused(
+      'quota_exceeded',
+      `The group has ${limits.openRequests} requests that are not answered yet. Wait for answers before asking more.`,
+    )
+  }
+  if (!request) return refused('denied', 'It has to be looked at first, which only a running daemon can.')
+  const createdAt = now.getTime()
+  const row: RequestRow = {
+    seq: request.seq,
+    reply: request.reply,
+    group: group.folder,
+    kind: 'held',
+    tool: held.action.name,
+    input: { ...held },
+    status: 'waiting',
+    outcome: null,
+    createdAt,
+    expiresAt: createdAt + rules.approvalMs,
+  }
+  transaction.insertRequest(row)
+  context.effect({ kind: 'request_stored', request: row })
+  return null
+}
+
+/** What it does to what the context has seen. */
+function apply(
+  traits: Traits,
+  folder: string,
+  taint: Taint,
+  rules: GuardRules,
+  transaction: Transaction,
+  at: number,
+): void {
+  const { shelf, reads, action } = traits
+  const context = rules.contextOf(folder)
+  const taken = shelf?.does === 'take' ? transaction.taint(folder, `shelf:${shelf.name}`) : clean
+  transaction.addTaint(folder, context, joined(reads, taken), action.name, at)
+  if (shelf?.does === 'put') transaction.addTaint(folder, `shelf:${shelf.name}`, taint, action.name, at)
+}
+
+/** It may happen after all: what it reads counts from now on. */
+export const applyReleased = (
+  traits: Traits,
+  folder: string,
+  rules: GuardRules,
+  transaction: Transaction,
+  at: number,
+): void => apply(traits, folder, taintOf(transaction, rules, folder), rules, transaction, at)
+
+/** What a held command was, read back from the store with the same care as from a file. */
+export function heldIn(request: RequestRow): Held | undefined {
+  const { gate, taint, action, command } = request.input
+  const parsed = commandSchema.safeParse(command)
+  if (!parsed.success || !isTaint(taint) || !isAction(action)) return undefined
+  return { gate: gate === 'allow' || gate === 'inspect' ? gate : 'ask', taint, action, command: parsed.data }
+}
+
+const isTaint = (value: unknown): value is Taint =>
+  typeof value === 'object' && value !== null && 'corrupted' in value && 'secret' in value
+
+const isAction = (value: unknown): value is Action =>
+  typeof value === 'object' && value !== null && 'name' in value && 'summary' in value && 'payload' in value
+
+/** The same group wanting the same thing with exactly the same. */
+export const digestOf = ({ name, payload }: Pick<Action, 'name' | 'payload'>): string =>
+  createHash('sha256')
+    .update(JSON.stringify([name, canonical(payload)]))
+    .digest('base64url')
+
+const canonical = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.entries(value)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, inner]) => [key, canonical(inner)])
+}
+
+/** A task that a tainted context made runs tainted, whenever it does and whatever context it gets. */
+export function noteTask(
+  taskId: unknown,
+  folder: string,
+  rules: GuardRules,
+  context: OperationContext,
+): void {
+  if (typeof taskId !== 'string') return
+  const { transaction, now } = context
+  const taint = taintOf(transaction, rules, folder)
+  transaction.addTaint(folder, `task:${taskId}`, taint, 'schedule_task', now.getTime())
+}

@@ -1,0 +1,102 @@
+import type { Outcome } from '@hatchway/protocol'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Effects } from '../effects/effects.ts'
+import type { OperationContext } from '../operations/types.ts'
+import type { Desk } from '../services/desk.ts'
+import type { RequestRow } from '../store/service-types.ts'
+import type { Store } from '../store/types.ts'
+import type { Approvals } from './approvals/approvals.ts'
+import { taintOfLabels } from './gates.ts'
+import type { GuardRules } from './guard.ts'
+import { createInspector } from './inspector/inspector.ts'
+import { createSecretSearch } from './secrets/search.ts'
+import { createWatch, type Watch } from './watch.ts'
+
+export interface OpenGuard {
+  watch: Watch
+  /** looks through what a service has brought in from strangers, and notes what looks like orders to the agent */
+  read(request: RequestRow, outcome: Outcome): void
+  stop(): Promise<void>
+}
+
+/** The guard of a daemon: what looks at held commands, put together. */
+export function openGuard(options: {
+  config: Config
+  store: Store
+  rules: GuardRules
+  desk(): Desk | undefined
+  effects: Pick<Effects, 'apply'>
+  approvals: Approvals
+  context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services'>
+  environment: NodeJS.ProcessEnv
+  log: Logger
+}): OpenGuard {
+  const { config, store, rules, desk, effects, approvals, context, environment, log } = options
+  const secrets = createSecretSearch()
+  const inspector = createInspector({ settings: config.inspector, environment })
+  const watch = createWatch({
+    store,
+    desk,
+    effects,
+    rules,
+    context,
+    findSecrets: secrets.findSecrets,
+    inspect: inspector.inspect,
+    approvals,
+    log,
+    now: Date.now,
+  })
+  const leaving = new AbortController()
+
+  const read = async (request: RequestRow, outcome: Outcome): Promise<void> => {
+    const tool = context().services?.catalogue.find(request.tool)
+    if (request.kind !== 'service' || !outcome.ok || !tool || !taintOfLabels(tool.labels).corrupted) return
+    const text = JSON.stringify(outcome.result)
+    const found = await inspector.inspectText(text, `what ${tool.name} has brought in`, leaving.signal)
+    if (found.verdict !== 'deny') return
+    log.warn(
+      { group: request.group, tool: tool.name, reason: found.reason },
+      'strangers give orders to an agent',
+    )
+    store.audit.append({
+      at: Date.now(),
+      group: request.group,
+      actor: 'agent',
+      action: request.tool,
+      summary: 'what it has brought in looks like orders to the agent',
+      outcome: 'noted',
+      verdict: 'deny',
+      decidedBy: `inspector:${found.by}`,
+      reason: found.reason,
+      requestId: request.reply?.id ?? null,
+    })
+  }
+
+  return {
+    watch,
+    read(request, outcome) {
+      read(request, outcome).catch(error => {
+        if (!leaving.signal.aborted) log.error({ err: error }, 'what came in could not be looked through')
+      })
+    },
+    async stop() {
+      leaving.abort()
+      await secrets.close()
+    },
+  }
+}
+
+/** What the configuration says about a group, whose folder is told apart without case. */
+export function rulesFrom(config: Config, contextOf: (folder: string) => string): GuardRules {
+  const secret = new Set(
+    Object.entries(config.groups)
+      .filter(([, { containsSecrets }]) => containsSecrets === true)
+      .map(([folder]) => folder.toLowerCase()),
+  )
+  return {
+    contextOf,
+    containsSecrets: folder => secret.has(folder.toLowerCase()),
+    approvalMs: config.guard.approvalMs,
+  }
+}

@@ -1,0 +1,43 @@
+import { parentPort } from 'node:worker_threads'
+import { findForms } from './forms.ts'
+import { lint } from './lint.ts'
+import type { FoundSecret } from './search.ts'
+import { layOut, type Sheet, TooMuch } from './sheet.ts'
+
+/** Searches payloads, one after the other; see search.ts. */
+const mostFound = 16
+
+async function search(payload: string): Promise<FoundSecret[]> {
+  let sheet: Sheet
+  try {
+    sheet = layOut(JSON.parse(payload))
+  } catch (error) {
+    if (error instanceof TooMuch) return [{ kind: 'too_large_to_search', where: 'payload' }]
+    throw error
+  }
+  const hits = [
+    ...(await lint(sheet.text)),
+    ...findForms(sheet.text),
+    ...sheet.named.map(value => ({ kind: 'password', value })),
+  ]
+  const found = new Map<string, FoundSecret>()
+  for (const hit of hits) {
+    const value = 'value' in hit ? hit.value : sheet.valueAt(hit.index)
+    const where = sheet.placeOf(value, await isSecret(sheet.keyOf(value)))
+    found.set(`${hit.kind} ${where}`, { kind: hit.kind, where })
+    if (found.size >= mostFound) break
+  }
+  return [...found.values()]
+}
+
+const isSecret = async (key: string): Promise<boolean> =>
+  !findForms(key, 1).next().done || (await lint(key)).length > 0
+
+parentPort?.on('message', (payload: string) => {
+  search(payload).then(
+    found => parentPort?.postMessage(found),
+    () => parentPort?.postMessage([{ kind: 'search_failed', where: 'payload' }]),
+  )
+})
+// Whoever waits counts from here on, and not while the thread is being started.
+parentPort?.postMessage('ready')

@@ -1,0 +1,39 @@
+import { judgeShell, type ShellVerdict } from '@hatchway/protocol'
+import type { Reach } from '../guard/gates.ts'
+import { done, refused } from './outcome.ts'
+import { self } from './requests.ts'
+import type { Operation } from './types.ts'
+
+/** What nobody can tell by reading it may do anything. */
+const reaches: Readonly<Record<ShellVerdict['class'], Reach>> = {
+  harmless: 'local',
+  network: 'both',
+  hidden: 'dangerous',
+  unclear: 'both',
+  unknown: 'dangerous',
+}
+
+/**
+ * Whether a shell command of the agent's may run: the guard decides, from what it is and what the agent has read. That
+ * there is an answer at all means that it may; anything else is a no (promise 9, lesson 9).
+ */
+export const checkShell: Operation<'check_shell'> = {
+  type: 'check_shell',
+  target: (_, context) => self(context),
+  traits({ command }) {
+    const verdict = judgeShell(command)
+    return {
+      action: {
+        name: 'shell',
+        summary: `run a shell command (${verdict.class}: ${verdict.reasons.join('; ') || 'nothing is known of it'})`,
+        payload: { command },
+      },
+      reach: reaches[verdict.class],
+      reads: { corrupted: verdict.class === 'network', secret: false },
+    }
+  },
+  execute: (_, { guard }) =>
+    guard
+      ? done({ decision: 'allow' })
+      : refused('unavailable', 'This host does not judge shell commands, so none is allowed.'),
+}

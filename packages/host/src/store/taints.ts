@@ -1,0 +1,88 @@
+import type { Taint } from '../guard/types.ts'
+import type { Connection } from './connection.ts'
+
+/** Why a context is tainted: what it read first, and when. */
+export interface TaintRow {
+  group: string
+  context: string
+  corruptedBy: string | null
+  corruptedAt: number | null
+  secretBy: string | null
+  secretAt: number | null
+}
+
+/** Inside one transaction. */
+export interface TaintTransaction {
+  taint(group: string, context: string): Taint
+  /** adds to it; what is there already stays, with its reason */
+  addTaint(group: string, context: string, taint: Taint, by: string, at: number): void
+}
+
+export interface TaintStore {
+  all(): readonly TaintRow[]
+  /** the context is gone; whether it was tainted */
+  clear(group: string, context: string): boolean
+  /** what one context has seen, another has seen from now on */
+  join(group: string, from: string, to: string): void
+}
+
+export interface TaintTable {
+  store: TaintStore
+  within: TaintTransaction
+  forgetGroup(folder: string): void
+}
+
+/** What is there already stays, with its reason. */
+const adding = `ON CONFLICT DO UPDATE SET
+  corrupted_at = coalesce(corrupted_at, excluded.corrupted_at),
+  corrupted_by = coalesce(corrupted_by, excluded.corrupted_by),
+  secret_at = coalesce(secret_at, excluded.secret_at),
+  secret_by = coalesce(secret_by, excluded.secret_by)`
+
+export function createTaintTable({ sql }: Connection): TaintTable {
+  return {
+    store: {
+      all: () =>
+        sql('SELECT * FROM taints ORDER BY group_folder, context')
+          .all()
+          .map(row => ({
+            group: String(row.group_folder),
+            context: String(row.context),
+            corruptedBy: row.corrupted_by === null ? null : String(row.corrupted_by),
+            corruptedAt: row.corrupted_at === null ? null : Number(row.corrupted_at),
+            secretBy: row.secret_by === null ? null : String(row.secret_by),
+            secretAt: row.secret_at === null ? null : Number(row.secret_at),
+          })),
+      clear: (group, context) =>
+        sql('DELETE FROM taints WHERE group_folder = ? AND context = ?').run(group, context).changes > 0,
+      join: (group, from, to) =>
+        void sql(
+          `INSERT INTO taints SELECT group_folder, ?1, corrupted_at, corrupted_by, secret_at, secret_by
+           FROM taints WHERE group_folder = ?2 AND context = ?3 ${adding}`,
+        ).run(to, group, from),
+    },
+    within: {
+      taint(group, context) {
+        const row = sql(
+          'SELECT corrupted_at, secret_at FROM taints WHERE group_folder = ? AND context = ?',
+        ).get(group, context)
+        return {
+          corrupted: row !== undefined && row.corrupted_at !== null,
+          secret: row !== undefined && row.secret_at !== null,
+        }
+      },
+      addTaint(group, context, { corrupted, secret }, by, at) {
+        if (!corrupted && !secret) return
+        sql(`INSERT INTO taints VALUES (?, ?, ?, ?, ?, ?) ${adding}`).run(
+          group,
+          context,
+          corrupted ? at : null,
+          corrupted ? by : null,
+          secret ? at : null,
+          secret ? by : null,
+        )
+      },
+    },
+    forgetGroup: folder => void sql('DELETE FROM taints WHERE group_folder = ?').run(folder),
+  }
+}
