@@ -438,6 +438,9 @@ describe.each(Object.keys(dialects) as DialectName[])('a container that speaks %
     await host.restart()
     await attack()
 
+    // All of that was read, and some of it was even understood.
+    expect(host.live.events.length).toBeGreaterThan(200)
+    expect(host.live.events.some(({ outcome }) => outcome?.ok)).toBe(true)
     const { approvals, agents } = host.live.host.store
     expect(approvals.approval(asked.seq)).toMatchObject({ status: 'open', decidedBy: null })
     const all = approvals.list({ limit: 10_000 })

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
 import { isRadicaleMissing, passwordOf, startRadicale } from '../src/services/calendar/testing/radicale.ts'
@@ -93,10 +94,32 @@ describe(`Services, asked from a sandbox${missing === undefined ? '' : ` (needs 
     })
     // The lent server has started, and its tools are known.
     await until(async () => (await house.hatchway('services', 'list')).includes('everything_echo'))
-    const answer = house.hatchway('chat', '--once', 'please do it', '--wait', '--timeout', '170')
+    let isOver = false
+    const answer = house
+      .hatchway('chat', '--once', 'please do it', '--wait', '--timeout', '170')
+      .finally(() => {
+        isOver = true
+      })
+    // A calendar holds what strangers wrote and what must not get out: from then on a person is asked.
+    const allowed: string[] = []
+    const deciding = (async () => {
+      while (!isOver) {
+        const open: { id: string; action: { name: string } }[] = JSON.parse(
+          await house.hatchway('approvals', 'list', '--json'),
+        )
+        for (const { id, action } of open) {
+          await house.hatchway('approvals', 'allow', id)
+          allowed.push(action.name)
+        }
+        await sleep(200)
+      }
+    })()
     await until(async () => (await house.texts()).some(text => text.includes('Tea or coffee?')))
     await house.hatchway('chat', '--once', '2')
     expect(await answer).toContain('All of it is done.')
+    await deciding
+    expect(allowed).toEqual(['create_event', 'delete_event', 'everything_echo'])
+    expect(await house.hatchway('audit', 'verify')).toContain('The audit log holds')
 
     const heard = api.requests.filter(request => lastText(request).includes('tool_result')).map(lastText)
     expect(heard).toHaveLength(steps.length)

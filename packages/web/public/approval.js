@@ -21,7 +21,7 @@ export function drawApproval(approval, assistant, ways) {
   const element = make('div', `card ${approval.status}`)
   const wants = make('p', 'wants', `${assistant} wants to `)
   wants.append(make('strong', '', visible(approval.action.summary)))
-  element.append(wants, drawShown(approval.action.payload))
+  element.append(wants, drawPayload(approval, ways))
   element.append(make('p', 'why', `You are asked because: ${visible(approval.why)}`))
   const trouble = make('p', 'trouble')
   trouble.setAttribute('role', 'alert')
@@ -41,14 +41,48 @@ export function drawApproval(approval, assistant, ways) {
   return element
 }
 
+/** Some of what is in it, and all of it for whoever wants to see that. @param {Approval} approval @param {Ways} ways */
+function drawPayload({ status, action: { payload } }, ways) {
+  const box = make('div')
+  box.append(drawShown(payload))
+  if (payload.more === 0) return box
+  const rest = make('p', 'hint', `… and ${payload.more} characters more `)
+  box.append(rest)
+  if (status !== 'open') return box
+  const button = make('button', 'again', 'Show all')
+  button.type = 'button'
+  button.addEventListener('click', async () => {
+    try {
+      const { whole } = await ways.whole()
+      if (whole) box.replaceChildren(drawWhole(whole))
+    } catch (error) {
+      rest.textContent = error instanceof Error ? visible(error.message) : 'It could not be read.'
+    }
+  })
+  rest.append(button)
+  return box
+}
+
+/** All of it, however long: how much there is stands below, so that nobody takes its beginning for all. */
+function drawWhole(shown) {
+  const box = make('div')
+  const list = drawShown(shown)
+  list.classList.add('whole')
+  list.tabIndex = 0
+  list.setAttribute('role', 'region')
+  list.setAttribute('aria-label', 'All that is in it')
+  const count = shown.fields.reduce((sum, { text }) => sum + text.length, 0)
+  box.append(list, make('p', 'hint', `${count} characters in all`))
+  return box
+}
+
 /** @param {Shown} shown */
-function drawShown({ fields, more }) {
+function drawShown({ fields }) {
   const box = make('div', 'shown')
   const list = make('dl')
   for (const { name, text } of fields)
     list.append(make('dt', '', visible(name)), make('dd', '', visible(text)))
   box.append(list)
-  if (more > 0) box.append(make('p', 'hint', `… and ${more} characters more`))
   return box
 }
 
@@ -128,7 +162,7 @@ function drawDecision(approval, ways, trouble) {
       more.focus({ preventScroll: true })
     })
     row.append(...yes, back)
-    sure.replaceChildren(what, drawShown(all), row)
+    sure.replaceChildren(what, drawWhole(all), row)
     sure.hidden = false
     choices.hidden = form.hidden = true
     back.focus({ preventScroll: true })

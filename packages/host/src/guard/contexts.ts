@@ -1,7 +1,7 @@
 import type { Store } from '../store/types.ts'
 
 /** The context that goes on from one session to the next, for as long as the agent keeps its session. */
-export const ongoing = 'session'
+const ongoing = 'session'
 
 /**
  * Which context a group's agent is in, as what it has read counts for that and for no other. A run with a context of its

@@ -28,7 +28,7 @@ export const gates: Readonly<Record<Seen, Readonly<Record<Reach, Gate>>>> = {
 export const seenIn = ({ corrupted, secret }: Taint): Seen =>
   corrupted ? (secret ? 'both' : 'corrupted') : secret ? 'secret' : 'clean'
 
-export const reachOf = (sink: boolean, dangerous: boolean): Reach =>
+const reachOf = (sink: boolean, dangerous: boolean): Reach =>
   sink ? (dangerous ? 'both' : 'sink') : dangerous ? 'dangerous' : 'local'
 
 /** What is not known counts as the worst (promise 9). */

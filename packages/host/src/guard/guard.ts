@@ -43,7 +43,7 @@ const joined = (a: Taint, b: Taint): Taint => ({
   secret: a.secret || b.secret,
 })
 
-export const taintOf = (transaction: Transaction, rules: GuardRules, folder: string): Taint =>
+const taintOf = (transaction: Transaction, rules: GuardRules, folder: string): Taint =>
   joined(transaction.taint(folder, rules.contextOf(folder)), {
     corrupted: false,
     secret: rules.containsSecrets(folder),

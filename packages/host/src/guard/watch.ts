@@ -21,7 +21,7 @@ export interface Watch {
   deny(seq: number, decision: Decision): boolean
 }
 
-export interface Decision {
+interface Decision {
   by: Who
   reason: string
   gate: Gate

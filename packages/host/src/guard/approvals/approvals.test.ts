@@ -708,6 +708,21 @@ describe('after a crash', () => {
     expect(host.store.approvals.open()).toEqual([])
   })
 
+  test('what a group wanted that was removed is not done for another of its name', async () => {
+    const before = await open()
+    const { seq, id } = await before.want('main', 'hello')
+    await before.store.transaction(needs, transaction => {
+      transaction.deleteGroup('main')
+      transaction.insertGroup(groupOf('main', { main: true }))
+    })
+    before.kill()
+    const host = await open({ directory: before.directory })
+    await until('it is over', () => host.sent(id).length > 0)
+    expect(host.sent(id)).toMatchObject([{ ok: false, error: { code: 'cancelled' } }])
+    expect(host.status(seq)).toBe('withdrawn')
+    expect(host.said('family')).toEqual([])
+  })
+
   test('what was always allowed still is', async () => {
     const before = await open()
     const { seq } = await before.want('main', 'hello')

@@ -59,7 +59,7 @@ export interface Approvals {
 }
 
 /** Keeps what was said, and does what it says: the id of the message; undefined where it came before. */
-export type Take = (said: NewIncoming) => number | undefined
+type Take = (said: NewIncoming) => number | undefined
 export interface Spoken {
   decision: Decided
   words?: string | undefined
@@ -71,7 +71,7 @@ export interface ApprovalsOptions {
   config: Pick<Config, 'groups' | 'timezone'>
   positions: Positions
   watch(): Pick<Watch, 'release' | 'deny'> | undefined
-  desk(): Pick<Desk, 'open' | 'groupGone'> | undefined
+  desk(): Pick<Desk, 'open' | 'answer' | 'groupGone'> | undefined
   /** there is something new to show of it */
   changed(row: ApprovalRow): void
   /** there is something to deliver */
@@ -335,13 +335,23 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     mend() {
       const desk = options.desk()
       const held = (desk?.open() ?? []).filter(({ kind }) => kind === 'held')
-      for (const { group } of held) if (!store.group(group)) desk?.groupGone(group)
+      for (const { seq, group } of held) {
+        const row = store.approvals.approval(seq)
+        if (!store.group(group)) desk?.groupGone(group)
+        // Its group was removed, and may be another by now.
+        else if (row && row.status !== 'open') desk?.answer(seq, takenBack)
+      }
       const isHeld = new Set(held.map(({ seq }) => seq))
       for (const row of store.approvals.open()) {
         if (!isHeld.has(row.seq)) close(row, outcomeOf(row.seq))
       }
     },
   }
+}
+
+const takenBack: Outcome = {
+  ok: false,
+  error: refusal('cancelled', 'The request was taken back: nobody wants it any longer.'),
 }
 
 const tooMany = refusal('quota_exceeded', 'That was wrong too often. Wait a minute.')

@@ -24,8 +24,9 @@ export interface Vocabulary {
 const looked = 200
 const used = 24
 const longestTakenApart = 40
-/** Shorter words stand in too many others by chance. */
+/** Shorter words stand in too many others by chance; at the end of one they are likely meant: tea in Ostfriesentee. */
 const shortestInside = 4
+const shortestAtEnd = 3
 /** Words that differ in so many letters at the end may be forms of one: reminder, reminders. */
 const ending = 4
 /** … if they begin with so much alike. */
@@ -39,10 +40,11 @@ export function createVocabulary({ sql }: Pick<Connection, 'sql'>): Vocabulary {
     return rows(found.all(start, `${start}\u{10FFFF}`, word.length - ending, word.length + ending))
   }
   const holding = (word: string): KnownWord[] => {
-    if (word.length < shortestInside) return []
+    if (word.length < shortestAtEnd) return []
     const found = sql(`SELECT word, memories FROM words
       WHERE id IN (SELECT rowid FROM word_parts WHERE word_parts MATCH ? LIMIT ${looked})`)
-    return rows(found.all(`"${word}"`))
+    const all = rows(found.all(`"${word}"`))
+    return word.length < shortestInside ? all.filter(known => known.word.endsWith(word)) : all
   }
   const named = (words: readonly string[]): KnownWord[] =>
     rows(

@@ -1,0 +1,134 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startDaemon } from '@hatchway/host'
+import { loadConfig } from '@hatchway/host/config'
+import { createNames, post } from '@hatchway/spool'
+import { expect, onTestFinished, test, vi } from 'vitest'
+
+const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
+const env = { PATH: process.env.PATH, HOME: tmpdir(), TZ: 'UTC', HATCHWAY_LOG_LEVEL: 'silent' }
+const patience = { timeout: 30_000 }
+const freshName = createNames()
+
+const node = (args: readonly string[]) =>
+  new Promise<{ code: number; out: string; err: string }>(resolve => {
+    const child = execFile(process.execPath, args, { env, cwd: tmpdir() }, (error, out, err) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
+    )
+    child.stdin?.end()
+  })
+
+/** A daemon whose main group has read too much to be believed without a person. */
+async function open() {
+  const data = mkdtempSync(join(tmpdir(), 'hatchway-cli-approvals-'))
+  const config = await loadConfig({ data, file: undefined })
+  const daemon = await startDaemon({
+    ...config,
+    durability: 'process',
+    logLevel: 'silent',
+    agents: { ...config.agents, enabled: 'no' },
+    web: { ...config.web, enabled: 'no' },
+    groups: { main: { approvers: ['ann'] } },
+  })
+  await daemon.agentsReady
+  const { store, addGroup } = daemon.host
+  let running = true
+  const stop = async () => {
+    if (running) await daemon.stop()
+    running = false
+  }
+  onTestFinished(async () => {
+    await stop()
+    rmSync(data, { recursive: true })
+  })
+  await addGroup({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'hatchway' })
+  await store.transaction({ requests: [], taskIds: [] }, transaction =>
+    transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
+  )
+  /** The number of what the agent wants, once somebody is asked about it. */
+  const want = async (id: string, text: string): Promise<string> => {
+    const before = store.approvals.open().length
+    const payload = { jid: 'chat:other', text }
+    post(
+      join(data, 'ipc', 'main', 'tasks'),
+      JSON.stringify({ version: 1, id, type: 'send_message', payload }),
+      { name: freshName() },
+    )
+    await vi.waitFor(() => expect(store.approvals.open()).toHaveLength(before + 1), patience)
+    return String(store.approvals.open().at(-1)?.seq)
+  }
+  const answer = (id: string) =>
+    vi.waitFor(
+      () => JSON.parse(readFileSync(join(data, 'ipc', 'main', 'responses', `${id}.json`), 'utf8')),
+      patience,
+    )
+  const approvals = (...args: string[]) => node([bin, 'approvals', ...args, '--data', data])
+  const json = async (...args: string[]): Promise<unknown> => {
+    const { code, out, err } = await approvals(...args, '--json')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    return JSON.parse(out)
+  }
+  return { store, stop, want, answer, approvals, json }
+}
+
+test('what waits is listed, shown whole, and decided by its number or its code', async () => {
+  const { store, want, answer, approvals, json } = await open()
+  expect((await approvals()).out).toBe('Nothing waits for a decision.\n')
+  const long = `hello \u001b[2J${'x'.repeat(2000)} the end`
+  const first = await want('r-1', long)
+  const second = await want('r-2', 'two')
+  expect(await json()).toMatchObject([
+    { id: first, group: 'main', status: 'open' },
+    { id: second, group: 'main', status: 'open' },
+  ])
+  const listed = await approvals('list')
+  expect(listed.out).toContain('say something in the chat chat:other')
+  const shown = await approvals('show', first)
+  expect(shown.out).toContain(`│ text: hello \\u001b[2J${'x'.repeat(2000)} the end`)
+  // Escapes on a terminal are shown, and no list of approvers binds whoever is at the host.
+  expect(shown.out).not.toContain('\u001b')
+  expect(await approvals('allow', first)).toEqual({
+    code: 0,
+    out: 'Allowed by Operator. (main: say something in the chat chat:other)\n',
+    err: '',
+  })
+  expect(await answer('r-1')).toMatchObject({ ok: true })
+  const code = store.approvals.approval(Number(second))?.code ?? ''
+  expect((await approvals('deny', code.toLowerCase(), 'not', 'today')).out).toBe(
+    'Denied by Operator: not today (main: say something in the chat chat:other)\n',
+  )
+  expect(await answer('r-2')).toMatchObject({ error: { message: 'Operator said no. not today' } })
+  const late = await approvals('allow', second)
+  expect(late).toEqual({
+    code: 2,
+    out: '',
+    err: 'hatchway: Operator has said no: not today (wrong_state)\n',
+  })
+  expect((await approvals('allow', 'BCDFG-HJKLM')).code).toBe(2)
+  expect((await approvals('show', first)).out).toContain('characters more, which are not kept')
+  expect(await json('--all', '--limit', '1')).toMatchObject([{ id: second, status: 'denied' }])
+  expect((await approvals('allow')).code).toBe(64)
+})
+
+test('what is always allowed is listed and taken back, with or without a daemon', async () => {
+  const { want, answer, approvals, json, stop, store } = await open()
+  const first = await want('r-1', 'good morning')
+  expect((await approvals('allow', first, '--always')).out).toContain('from now on without asking')
+  expect(await answer('r-1')).toMatchObject({ ok: true })
+  expect(await json('rules')).toMatchObject([
+    { id: 1, group: 'main', name: 'send_message', made_by: 'Operator' },
+  ])
+  expect((await approvals('rules', '--group', 'other')).out).toBe('Nothing is always allowed.\n')
+  const waiting = await want('r-2', 'good evening')
+  expect(store.approvals.open()).toHaveLength(1)
+  await stop()
+  expect(await json()).toMatchObject([{ id: waiting }])
+  expect(await approvals('allow', waiting)).toMatchObject({ code: 2 })
+  expect((await approvals('revoke', '1')).out).toBe(
+    'main has to ask again to say something in the chat chat:other.\n',
+  )
+  expect(await approvals('revoke', '1')).toMatchObject({ code: 2 })
+  expect(await json('rules')).toEqual([])
+})
