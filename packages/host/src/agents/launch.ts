@@ -1,5 +1,5 @@
 import { existsSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Group, RunStart } from '@hatchway/protocol'
 import type { Owner } from '@hatchway/spool'
@@ -18,6 +18,11 @@ export type Launch = (start: RunStart, group: Group, sandbox: Sandbox) => Promis
 const project = fileURLToPath(new URL('../../../../', import.meta.url))
 export const bundlePath: string = join(project, 'packages', 'agent', 'dist', 'agent.mjs')
 const modulesInside = '/opt/hatchway/node_modules'
+/** shells that ask the host before they run anything */
+const shells = join(dirname(bundlePath), 'bin')
+const shellsInside = '/opt/hatchway/bin'
+/** An agent waits a little longer for a decision than a person may take. */
+const decisionMarginMs = 30_000
 
 export function createLaunch(options: {
   config: Config
@@ -103,6 +108,8 @@ export function createLaunch(options: {
           socket: join(model?.directory ?? '', 'model.sock'),
         }
     const folder = join(layout.groups, group.folder)
+    // Claude asks by itself; the concierge runs no commands.
+    const shellsAsk = framing.ownRunner && start.driver.name === 'command' && config.guard.enabled === 'yes'
     const program = isIsolated ? [inside.node, inside.bundle] : [process.execPath, bundlePath]
     let sandboxed: SandboxProcess
     try {
@@ -122,6 +129,8 @@ export function createLaunch(options: {
           HATCHWAY_GLOBAL_DIR: places.global,
           HATCHWAY_EVENTS: config.events,
           HATCHWAY_LIMITS_FILE_BYTES: String(config.limits.fileBytes),
+          HATCHWAY_SHELL_TIMEOUT_MS: String(config.guard.approvalMs + decisionMarginMs),
+          ...(shellsAsk ? { HATCHWAY_SHELL_GATE: isIsolated ? shellsInside : shells } : {}),
           ...framing.environment(start),
           ...(model
             ? {
@@ -136,6 +145,7 @@ export function createLaunch(options: {
         mounts: [
           ...mounts.mounts,
           ...(framing.ownRunner ? modulesFor(start) : []),
+          ...(shellsAsk && !brought ? [{ from: shells, to: shellsInside, writable: false }] : []),
           ...framing.groupAt(start).flatMap(to => [
             { from: folder, to, writable: true },
             { from: join(folder, '.home'), to: `${to}/.home`, writable: true },

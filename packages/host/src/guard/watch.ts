@@ -63,7 +63,7 @@ export function createWatch(options: WatchOptions): Watch {
   ): boolean => {
     const effects: Effect[] = []
     const result = store.transaction({ requests: [], taskIds: [] }, transaction => {
-      const request = transaction.removeRequest(seq)
+      const request = transaction.removeRequest(seq, 'held')
       if (!request) return undefined
       const outcome = decide(transaction, request, effects)
       if (outcome) {

@@ -31,14 +31,19 @@ const queue = (named: string | undefined, content: Content, context: OperationCo
 export const sendMessage: Operation<'send_message'> = {
   type: 'send_message',
   target: chatTarget,
-  traits: ({ jid, text, speech }, { actor }) =>
+  traits: ({ jid, text, sender, speech }, { actor }) =>
     actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
       ? undefined
       : {
           action: {
             name: 'send_message',
             summary: `say something in the chat ${jid}`,
-            payload: { jid, text, ...(speech ? { speech: speech.text } : {}) },
+            payload: {
+              jid,
+              text,
+              ...(sender === undefined ? {} : { sender }),
+              ...(speech ? { speech } : {}),
+            },
           },
           reach: 'sink',
           reads: { corrupted: false, secret: false },

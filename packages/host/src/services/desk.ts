@@ -152,7 +152,7 @@ export function createDesk(options: DeskOptions): Desk {
   }
 
   const leave = (work: Work) => {
-    works.delete(work.request.seq)
+    if (works.get(work.request.seq) === work) works.delete(work.request.seq)
     const { group, reply } = work.request
     if (reply) replies.endProgress(group, reply)
   }
@@ -334,6 +334,8 @@ export function createDesk(options: DeskOptions): Desk {
       const work = works.get(seq)
       if (!work) return
       clearTimeout(work.expiry)
+      // Its time may just have been up: what was decided counts.
+      finished = finished.filter(other => other !== work)
       leave(work)
     },
     over(seq, outcome) {

@@ -99,8 +99,11 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
         ).get(folder, requestId)
         return row && requestFromRow(row)
       },
-      removeRequest(seq) {
-        const row = sql(`DELETE FROM requests WHERE seq = ? AND ${open} RETURNING *`).get(seq)
+      removeRequest(seq, kind) {
+        const row = sql(`DELETE FROM requests WHERE seq = ? AND kind = ? AND ${open} RETURNING *`).get(
+          seq,
+          kind,
+        )
         return row && requestFromRow(row)
       },
       answerRequest: answerOne,

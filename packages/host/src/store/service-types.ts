@@ -91,7 +91,7 @@ export interface ServiceTransaction {
   /** one that is not answered yet */
   openRequest(folder: string, requestId: string): RequestRow | undefined
   /** takes one out that is not answered yet, as it is about to become something else */
-  removeRequest(seq: number): RequestRow | undefined
+  removeRequest(seq: number, kind: RequestRow['kind']): RequestRow | undefined
   /** whether it was still open */
   answerRequest(seq: number, outcome: Outcome, at: number): boolean
 
