@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { type Command, type CommandType, commandSchema } from './commands.ts'
 import { type Refusal, refusal } from './errors.ts'
 
@@ -37,12 +37,16 @@ const rule = (issue: Issue): string => {
  * The one way into a canonical command. `nameOf` tells under which name the writer knows a field, so that a
  * refusal speaks of the file as it was written.
  */
+/** Made with the first command: whoever only imports the schemas need not wait for it. */
+let compiled: typeof commandSchema | undefined
+
 export const commandFrom = (
   type: CommandType,
   payload: unknown,
   nameOf: (path: readonly PropertyKey[]) => string,
 ): Command | Refusal => {
-  const result = commandSchema.safeParse({ type, payload }, { error: rule })
+  compiled ??= z.compile(commandSchema)
+  const result = compiled.safeParse({ type, payload }, { error: rule })
   if (result.success) return result.data
   const first = result.error.issues[0]
   return refusal(

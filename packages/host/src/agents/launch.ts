@@ -8,7 +8,6 @@ import type { Config } from '../config.ts'
 import type { Layout } from '../layout.ts'
 import type { AgentStore } from '../store/agent-types.ts'
 import { framings } from './framing/index.ts'
-import { serveModel } from './model-socket.ts'
 import { inside, mountsFor } from './mounts.ts'
 import type { Mount, Sandbox, SandboxProcess } from './types.ts'
 
@@ -41,6 +40,8 @@ export function createLaunch(options: {
     // Which agent a stranger's image runs is its own matter.
     const asksModels = start.driver.name !== 'concierge' || !framings[group.dialect].ownRunner
     if (!asksModels || key === '') return undefined
+    // Node's http is fifteen megabytes, and most daemons are idle most of the time.
+    const { serveModel } = await import('./model-socket.ts')
     return serveModel({
       directory: join(layout.state, 'runs', start.run_id),
       owner,

@@ -1,3 +1,4 @@
+import { readlinkSync } from 'node:fs'
 import { z } from 'zod'
 import { calendarsSchema } from './calendars.ts'
 import { inspectorSchema } from './inspector.ts'
@@ -25,7 +26,24 @@ const isTimeZone = (name: string): boolean => {
   }
 }
 
+/** Asking Intl costs eight megabytes; on most machines a link says it. */
+const linkedTimeZone = (): string | undefined => {
+  if (process.env.TZ !== undefined) return undefined
+  try {
+    const name = /\/zoneinfo\/([A-Za-z][A-Za-z0-9_+/-]*)$/.exec(readlinkSync('/etc/localtime'))?.[1]
+    if (name === 'Etc/UTC') return 'UTC'
+    // What lies beside the zones there is none.
+    return name !== undefined && /^(?:[A-Z][A-Za-z_]+\/[A-Za-z0-9_+/-]+|UTC)$/.test(name) ? name : undefined
+  } catch (error) {
+    // No link: Intl finds out in its own way.
+    if (error instanceof Error && 'code' in error) return undefined
+    throw error
+  }
+}
+
 const machineTimeZone = () => {
+  const linked = linkedTimeZone()
+  if (linked !== undefined) return linked
   const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone
   return isTimeZone(zone) ? zone : 'UTC'
 }

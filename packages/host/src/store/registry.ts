@@ -12,7 +12,7 @@ export interface Registry {
   all(): readonly Group[]
   add(group: Group): void
   remove(folder: string): void
-  replace(groups: readonly Group[]): void
+  replace(groups: Iterable<Group>): void
 }
 
 export function createRegistry(): Registry {

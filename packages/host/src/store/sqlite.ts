@@ -102,7 +102,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
   }
 
   const registry = createRegistry()
-  const loadRegistry = () => registry.replace(statements.groups.all().map(groupFromRow))
+  const loadRegistry = () => registry.replace(statements.groups.iterate().map(groupFromRow))
   loadRegistry()
 
   /** messages up to this one have been attempted at least once */
@@ -331,9 +331,11 @@ function isStoreFailure(error: unknown): error is Error {
  */
 function growLog(database: DatabaseSync): void {
   database.exec(`
-    INSERT INTO meta VALUES ('grow', zeroblob(${checkpointPages * 2048}))
-      ON CONFLICT (key) DO UPDATE SET value = excluded.value;
-    DELETE FROM meta WHERE key = 'grow';
+    BEGIN;
+    WITH RECURSIVE piece (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM piece WHERE n < ${checkpointPages / 16})
+      INSERT OR REPLACE INTO meta SELECT 'grow ' || n, zeroblob(32768) FROM piece;
+    DELETE FROM meta WHERE key LIKE 'grow %';
+    COMMIT;
   `)
   database.prepare('PRAGMA wal_checkpoint(RESTART)').all()
 }

@@ -82,7 +82,7 @@ export function createOutletReader(path: string, { directory: name, meaning }: O
 }
 
 /** By their numbers: a clock that began at the machine's start has ever more digits. */
-const byNumber = new Intl.Collator('en', { numeric: true })
+let byNumber: Intl.Collator | undefined
 
 function namesIn({ path }: PinnedDirectory): string[] {
   const names: string[] = []
@@ -96,6 +96,7 @@ function namesIn({ path }: PinnedDirectory): string[] {
   } finally {
     entries.closeSync()
   }
+  byNumber ??= new Intl.Collator('en', { numeric: true })
   return names.sort(byNumber.compare)
 }
 
