@@ -38,11 +38,16 @@ export function createClaims(options: { directory: string; fileLimit: number; fi
     const file = unread(path, claim, recovered)
     try {
       const content = read(path)
-      return { ...file, ...content, problem: claim.valid ? content.problem : 'bad_name' }
+      file.inode = content.inode
+      file.mtimeUs = content.mtimeUs
+      file.size = content.size
+      file.text = content.text
+      if (claim.valid) file.problem = content.problem
     } catch {
       // The disk failed, perhaps only for a moment: the consumer is told, and can have it read again.
-      return { ...file, problem: claim.valid ? 'unreadable' : 'bad_name' }
+      if (claim.valid) file.problem = 'unreadable'
     }
+    return file
   }
 
   const move = (from: string | Buffer, inbox: string, drop: string, name: string): ClaimedFile | string => {

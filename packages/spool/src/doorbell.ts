@@ -28,24 +28,39 @@ export interface Ringing<Owner> {
   lost(owner: Owner): void
   /** events come faster than they can be read */
   noisy(owner: Owner): void
+  /** so many were waiting at once, of all owners, that the kernel may have had to drop some */
+  deluge(): void
 }
 
 /** More than the kernel's queue holds: without a pause, so many can only be written while they are being read. */
 const noise = 16_384
+/** Far less than the queue holds, however small somebody has made it. */
+const delugeFrom = 256
+/** So many may be counted with those of another round. */
+const few = 32
 
-export function createDoorbells<Owner>({ ring, lost, noisy }: Ringing<Owner>): Doorbells<Owner> {
+export function createDoorbells<Owner>({ ring, lost, noisy, deluge }: Ringing<Owner>): Doorbells<Owner> {
   const owners = new WeakMap<FSWatcher, Owner>()
-  /** events of this round of the event loop */
-  const events = new Map<FSWatcher, number>()
-  const calm = () => events.clear()
+  /** events of this round of the event loop, or a few more; and those of each bell beyond a deluge's beginning */
+  let heard = 0
+  const counts = new Map<FSWatcher, number>()
+  const calm = () => {
+    heard = 0
+    counts.clear()
+  }
+  const isNoisy = (watcher: FSWatcher): boolean => {
+    if (heard === delugeFrom) deluge()
+    if (heard <= delugeFrom) return false
+    const count = (counts.get(watcher) ?? 0) + 1
+    counts.set(watcher, count)
+    return count === noise
+  }
 
   function changed(this: FSWatcher, _event: string, name: string | null) {
     const owner = owners.get(this)
     if (owner === undefined) return
-    if (events.size === 0) setImmediate(calm)
-    const count = (events.get(this) ?? 0) + 1
-    events.set(this, count)
-    if (count === noise) noisy(owner)
+    if (++heard === few) setImmediate(calm)
+    if (isNoisy(this)) noisy(owner)
     // A new directory may have got its inode, and would never ring.
     else if (name !== null && isItself(name)) lost(owner)
     else if (name === null || isPostedName(name)) ring(owner, name)

@@ -42,6 +42,9 @@ const commands: Record<string, (...args: string[]) => unknown> = {
     return {}
   },
 
+  /** the same with pauses: none, too short to notice, or as long as a file takes */
+  amble: (count = '', ...directories: string[]) => amble(Number(count), directories),
+
   /** posts again and again under one name, large enough to be written in more than one step */
   postSame(directory = '', name = '', count = '') {
     const content = JSON.stringify({ text: 'x'.repeat(200_000) })
@@ -94,6 +97,16 @@ const commands: Record<string, (...args: string[]) => unknown> = {
 
   /** a spool on a mount whose other side writes without an event */
   missedEvents: (mounted = '', behind = '') => missedEvents(mounted, behind),
+}
+
+async function amble(count: number, directories: readonly string[]) {
+  for (let i = 0; i < count; i++) {
+    post(directories[i % directories.length] ?? '', JSON.stringify({ i }))
+    const end = performance.now() + ((i * 7) % 10) * 0.05
+    if (i % 4 === 0) await sleep(0)
+    while (performance.now() < end);
+  }
+  return {}
 }
 
 async function manyInboxes(root: string, count: number) {
