@@ -37,13 +37,15 @@ const uuidv7 = (now: Date): string => {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-/** A request of Hatchway's own version 1, which is answered in `responses/{id}.json`: a message, or a service's tool. */
+/** A request of Hatchway's own version 1, which is answered in `responses/{id}.json`: a message, a service's tool, or a shell command. */
 export const request = (now: Date, tool?: string): { id: string; body: string } => {
   const id = uuidv7(now)
   const text = 'The build is green again. Shall I deploy?'
   const asked =
     tool === undefined
       ? { type: 'send_message', payload: { text } }
-      : { type: 'call_service', payload: { tool, arguments: tool === 'list_todos' ? {} : { text } } }
+      : tool.startsWith('shell:')
+        ? { type: 'check_shell', payload: { command: tool.slice('shell:'.length) } }
+        : { type: 'call_service', payload: { tool, arguments: tool === 'list_todos' ? {} : { text } } }
   return { id, body: JSON.stringify({ version: 1, id, ...asked, sent_at: now.toISOString() }) }
 }

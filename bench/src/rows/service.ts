@@ -1,11 +1,12 @@
+import { judgeShell } from '@hatchway/protocol'
 import type { Contender } from '../contenders.ts'
 import { interleave } from '../contenders.ts'
-import { times, timing } from '../format.ts'
+import { absent, microseconds, times, timing } from '../format.ts'
 import { type Durability, directoryOf } from '../hatchway.ts'
 import { openHatchway } from '../peers/hatchway.ts'
 import { requestContender } from '../requester.ts'
 import type { Line, Row, RowResult, Setting } from '../row.ts'
-import { pairedRatio } from '../statistics.ts'
+import { median, pairedRatio } from '../statistics.ts'
 
 const durabilities: readonly Durability[] = ['process', 'full']
 
@@ -13,6 +14,7 @@ const asked = [
   { name: 'command', tool: undefined },
   { name: 'service within the commit', tool: 'list_todos' },
   { name: 'service asked and answered', tool: 'bench_echo' },
+  { name: 'shell check, unknown command', tool: 'shell:make test' },
 ] as const
 
 const nobody = async () => {}
@@ -50,11 +52,30 @@ const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {
         hatchway: timing(own),
         against: `a command’s receipt ${timing(base)}`,
         ratio: times(pairedRatio(own.medians, base.medians)),
-        target: '–',
+        target: absent,
       })
     }
   }
+  lines.push(harmless())
   return { lines, figures, missing }
 }
 
-export const service: Row = { name: 'service', title: 'request to a service → answer', run }
+/** A harmless command is let pass in the sandbox itself: what it costs is to read it. */
+const harmless = (): Line => {
+  const command = 'grep -rn "TODO" src | sort | uniq -c | head -20'
+  const samples: number[] = []
+  for (let i = 0; i < 2000; i++) {
+    const begin = performance.now()
+    judgeShell(command)
+    samples.push((performance.now() - begin) * 1000)
+  }
+  return {
+    what: 'shell check, harmless command',
+    hatchway: microseconds(median(samples)),
+    against: 'no request at all',
+    ratio: absent,
+    target: absent,
+  }
+}
+
+export const service: Row = { name: 'service', title: 'request to a service, or to the guard → answer', run }
