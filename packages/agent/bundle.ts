@@ -1,49 +1,92 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { InputOptions, OutputOptions } from 'rolldown'
 
 /**
- * The agent's side as one file that needs only Node: what a sandbox gets to see of this project. Run as a script it
- * makes the file unless it is there and newer than everything it is made of.
+ * The agent's side as one file that needs only Node: what a sandbox gets to see of this project. Beside it, in `bin`,
+ * the shells that ask first, whose program is small, as it starts with every command. Run as a script it makes them
+ * unless they are there and newer than everything they are made of.
  */
 export const bundlePath = join(import.meta.dirname, 'dist', 'agent.mjs')
 
 const packages = dirname(import.meta.dirname)
+const shellScript = join(import.meta.dirname, 'image', 'shell.sh')
 const madeOf = [
   join(import.meta.dirname, 'bundle.ts'),
   join(import.meta.dirname, 'package.json'),
+  shellScript,
   ...['agent', 'protocol', 'spool'].map(name => join(packages, name, 'src')),
 ]
 
 /** Whether it had to be made. */
 export async function bundleIfStale(): Promise<boolean> {
-  const made = statSync(bundlePath, { throwIfNoEntry: false })?.mtimeMs ?? 0
-  if (made > Math.max(...madeOf.map(newestIn))) return false
-  await bundle()
+  const bin = join(dirname(bundlePath), 'bin')
+  const made = [bundlePath, join(bin, 'sh'), join(bin, 'bash'), join(bin, 'check.mjs')]
+  const oldest = Math.min(...made.map(path => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0))
+  if (oldest > Math.max(...madeOf.map(newestIn))) return false
+  await bundleShells(bin)
+  const [agent] = await bundle(join('src', 'main.ts'), { codeSplitting: false })
+  place(bundlePath, draft => writeFileSync(draft, agent?.code ?? ''))
   return true
 }
 
-async function bundle(): Promise<void> {
+/** `sh` and `bash`, and what they ask. */
+export async function bundleShells(directory: string): Promise<void> {
+  mkdirSync(directory, { recursive: true })
+  const input = join('src', 'shell', 'check.process.ts')
+  const parts = await bundle(input, { entryFileNames: 'check.mjs', chunkFileNames: '[name].mjs' })
+  // What is loaded by another part is there before it.
+  for (const { name, code } of parts.toReversed())
+    place(join(directory, name), draft => writeFileSync(draft, code))
+  for (const name of ['sh', 'bash']) {
+    place(join(directory, name), draft => {
+      copyFileSync(shellScript, draft)
+      chmodSync(draft, 0o755)
+    })
+  }
+}
+
+async function bundle(input: string, output: OutputOptions): Promise<{ name: string; code: string }[]> {
   // Only whoever makes the bundle needs the bundler.
   const { rolldown } = await import('rolldown')
-  const build = await rolldown({
-    input: join(import.meta.dirname, 'src', 'main.ts'),
+  const options: InputOptions = {
+    input: join(import.meta.dirname, input),
     platform: 'node',
     // Its program is larger than all the rest; the host mounts it where it is wanted.
     external: ['@anthropic-ai/claude-agent-sdk'],
     treeshake: { moduleSideEffects: false },
     logLevel: 'warn',
-  })
-  const directory = dirname(bundlePath)
-  mkdirSync(directory, { recursive: true })
-  // Renamed when whole: another process may be starting an agent, or making the same file.
-  const draft = join(directory, `.agent-${process.pid}.mjs`)
+  }
+  const build = await rolldown(options)
   try {
-    await build.write({ file: draft, format: 'esm', codeSplitting: false, minify: true })
-    renameSync(draft, bundlePath)
+    const made = await build.generate({ format: 'esm', minify: true, ...output })
+    return made.output.flatMap(part =>
+      part.type === 'chunk' ? [{ name: part.fileName, code: part.code }] : [],
+    )
+  } finally {
+    await build.close()
+  }
+}
+
+/** Renamed when whole: another process may be starting an agent, or making the same file. */
+function place(path: string, write: (draft: string) => void): void {
+  mkdirSync(dirname(path), { recursive: true })
+  const draft = join(dirname(path), `.${process.pid}-${path.slice(dirname(path).length + 1)}`)
+  try {
+    write(draft)
+    renameSync(draft, path)
   } finally {
     rmSync(draft, { force: true })
-    await build.close()
   }
 }
 

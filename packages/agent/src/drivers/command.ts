@@ -1,5 +1,6 @@
 import { type Child, startChild } from '../run/child.ts'
 import { lastWords } from '../run/script.ts'
+import { located, shellsFirst } from '../shell/first.ts'
 import { aboutThePlace, promptOf } from './prompt.ts'
 import { takeTurns } from './turns.ts'
 import type { Driver } from './types.ts'
@@ -9,13 +10,17 @@ const placeholder = '{prompt}'
 
 /**
  * Any command-line agent: started anew for each turn, in the group's folder, with the prompt in place of `{prompt}` in
- * its arguments, or else on its standard input. What it prints is the answer.
+ * its arguments, or else on its standard input. What it prints is the answer. The shells it finds by name ask first.
  */
 export const command: Driver = async ({ start, environment, abort, emit }) => {
   const [program, ...args] = start.driver.command ?? []
   if (program === undefined) {
     throw new Error('The driver `command` needs a program: set agents.command in the configuration.')
   }
+  const { variables } = environment
+  const env = shellsFirst(variables)
+  // Looked up without those shells: the operator's own program is not a command of the agent's.
+  const path = located(program, variables) ?? program
   const inArguments = args.some(argument => argument.includes(placeholder))
   let child: Child | undefined
   let first = true
@@ -26,11 +31,11 @@ export const command: Driver = async ({ start, environment, abort, emit }) => {
       first = false
       emit({ type: 'used', inputs: inputs.map(({ id }) => id) })
       child = startChild(
-        program,
+        path,
         args.map(argument => argument.replaceAll(placeholder, () => prompt)),
         {
           cwd: environment.groupDirectory,
-          env: environment.variables,
+          env,
           abort,
           keep,
           keepEnd: 'first',

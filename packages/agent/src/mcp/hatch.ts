@@ -69,7 +69,7 @@ const maxAbandoned = 100
 /** How much later than it says the host may answer. */
 const marginMs = 10_000
 /** What the host may be at for minutes: it is told when nobody waits for it any longer. */
-const stoppable: ReadonlySet<CommandType> = new Set(['call_service', 'ask_user'])
+const stoppable: ReadonlySet<CommandType> = new Set(['call_service', 'ask_user', 'check_shell'])
 
 export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions): Hatch {
   const responses = join(ipc, 'responses')

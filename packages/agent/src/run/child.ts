@@ -90,10 +90,14 @@ function collect(stream: Readable, { keep, keepEnd }: Pick<ChildOptions, 'keep' 
   let cut = false
   stream.setEncoding('utf8')
   stream.on('data', (chunk: string) => {
+    if (text.length + chunk.length > keep) cut = true
+    if (keepEnd === 'first') {
+      if (text.length < keep) text += chunk
+      return
+    }
     text += chunk
-    if (text.length <= keep) return
-    cut = true
-    text = keepEnd === 'first' ? text.slice(0, keep) : text.slice(-keep)
+    // Cut only now and then: to copy the whole end for every piece makes a flood crawl.
+    if (text.length > 2 * keep) text = text.slice(-keep)
   })
-  return { text: () => text, cut: () => cut }
+  return { text: () => (keepEnd === 'first' ? text.slice(0, keep) : text.slice(-keep)), cut: () => cut }
 }

@@ -72,6 +72,8 @@ export function judgeShell(command: string, limits: ShellLimits = {}): ShellVerd
     if (invisible.test(text)) return judging.note('unclear', 'there are characters in it that cannot be seen')
     if (countBrackets(text) > most.brackets)
       return judging.note('unclear', 'there are too many brackets in it')
+    // Between two letters of one word or sign, shells and parsers do not agree on what the parts become.
+    if (/[^ \t]\\\n/.test(text)) return judging.note('unclear', 'a line goes on in the middle of a word')
     source = text
     // A word may go on with `#` after `<(…)`; the parser takes it for a comment and does not see what follows.
     if (text.includes(')#')) return judging.note('unclear', 'where a comment begins is not certain')

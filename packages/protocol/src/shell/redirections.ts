@@ -1,6 +1,6 @@
 import type { HereDoc, Redirect, Redirection } from 'unbash'
 import type { Judging } from './types.ts'
-import { judgeParts, readWord } from './words.ts'
+import { judgeHereText, readWord } from './words.ts'
 
 export function judgeRedirection(redirection: Redirection, judging: Judging) {
   if (redirection.type === 'HereDoc') return judgeHereDocument(redirection, judging)
@@ -52,7 +52,7 @@ function judgeFile({ operator, descriptor, target }: Redirect, judging: Judging)
  * What is written now may be run later: start-up files, hooks, programs, settings, the agent's own instructions. So only
  * a file below the working directory whose name says that it is text, none of it hidden, and not in capitals.
  */
-export const isTextFile = (path: string): boolean =>
+const isTextFile = (path: string): boolean =>
   isPathBelow(path) && /(?:^|\/)(?=[^/]*[a-z][^/]*\.)[^/]+\.(?:txt|md|csv|tsv|log|diff|patch)$/.test(path)
 
 /** A plain path below the working directory, no part of it hidden. */
@@ -66,7 +66,7 @@ export function judgeWrite(path: string, judging: Judging) {
 
 function judgeHereDocument(document: HereDoc, judging: Judging) {
   const { delimiter, body, closing, descriptor, operator } = document
-  judgeParts(body.parts, judging)
+  if (!delimiter?.quoted) judgeHereText(body.text, body.parts, judging)
   if (descriptor) judging.note('unknown', 'it uses a file descriptor in an unusual way')
   if (!delimiter || !closing) return judging.note('unclear', 'a here-document has no end')
   const lines = body.text.split('\n').map(line => (operator === '<<-' ? line.replace(/^\t+/, '') : line))

@@ -5,7 +5,7 @@ import type { Argument, Judging } from './types.ts'
  * Names in capitals belong to the system: PATH, IFS, LD_PRELOAD, BASH_ENV, PROMPT_COMMAND, PAGER and hundreds more decide
  * what runs. No harmless program and no shell looks at a name in small letters, but for these.
  */
-export const isHarmlessVariable = (name: string): boolean =>
+const isHarmlessVariable = (name: string): boolean =>
   /^[a-z_][a-z0-9_]*$/.test(name) && !['_', 'histchars', 'auto_resume'].includes(name)
 
 /** Language, time zone and width change how things are shown, as long as they are plain names. */

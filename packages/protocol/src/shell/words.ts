@@ -19,33 +19,56 @@ interface Draft {
   single: boolean
   /** later words may begin with anything */
   splits: boolean
+  /** a home directory stands at its beginning */
+  home: boolean
 }
 
 /** Reads a word, and judges what runs while the shell expands it. */
 export function readWord(word: Word, judging: Judging): Argument {
-  const draft: Draft = { head: '', exact: true, single: true, splits: false }
+  const draft: Draft = { head: '', exact: true, single: true, splits: false, home: false }
   if (word.parts) for (const part of word.parts) addPart(draft, part, judging)
-  else addUnquoted(draft, word.text, word.value)
-  const { head, exact, single, splits } = draft
+  else if (isPlaceholder(word.text)) addKnown(draft, word.value)
+  else addUnquoted(draft, word.text, word.value, judging)
+  const last = word.parts?.at(-1)
+  if (word.parts?.some(part => part !== last && part.type === 'Literal' && part.text.endsWith('$')))
+    judging.note('unclear', overlooked)
+  const { head, exact, single, splits, home } = draft
   return {
     text: exact ? head : undefined,
     head,
     single,
-    plain: exact ? !head.startsWith('-') : head !== '' && !head.startsWith('-') && !splits,
+    plain: exact ? !head.startsWith('-') : !splits && (head === '' ? home : !head.startsWith('-')),
     bare: exact && head === word.text && /^[\x21-\x7e]+$/.test(head),
   }
 }
 
-/** Judges the expansions in text that the shell does not split into words: here-documents. */
-export function judgeParts(parts: readonly WordPart[] | undefined, judging: Judging) {
-  const draft: Draft = { head: '', exact: true, single: true, splits: false }
-  for (const part of parts ?? []) addPart(draft, part, judging)
+/** Judges the expansions in the text of a here-document, where quotes mean nothing. */
+export function judgeHereText(text: string, parts: readonly WordPart[] | undefined, judging: Judging) {
+  const draft: Draft = { head: '', exact: true, single: true, splits: false, home: false }
+  if (!parts) judgeQuotedText(text, judging)
+  for (const part of parts ?? []) {
+    if (part.type === 'Literal') judgeQuotedText(part.text, judging)
+    else addPart(draft, part, judging)
+  }
+}
+
+const overlooked = 'something in it may have been overlooked'
+
+/** What the parser calls plain text must not hold anything that the shell would expand: then one of them is mistaken. */
+function judgeQuotedText(text: string, judging: Judging) {
+  if (/`|\$[\w({@*#?$!-]/.test(text.replace(/\\[\s\S]/g, '')) || /\$\\\n/.test(text))
+    judging.note('unclear', overlooked)
+}
+
+function judgeUnquotedText(text: string, judging: Judging) {
+  if (/[<>()|&;`'"\s]|\$[\w({['"@*#?$!-]/.test(text.replace(/\\[\s\S]/g, '')))
+    judging.note('unclear', overlooked)
 }
 
 function addPart(draft: Draft, part: WordPart, judging: Judging) {
   switch (part.type) {
     case 'Literal':
-      return addUnquoted(draft, part.text, part.value)
+      return addUnquoted(draft, part.text, part.value, judging)
     case 'SingleQuoted':
       return addKnown(draft, part.value)
     case 'AnsiCQuoted':
@@ -96,7 +119,10 @@ function addPart(draft: Draft, part: WordPart, judging: Judging) {
 }
 
 function addQuoted(draft: Draft, part: DoubleQuotedChild, judging: Judging) {
-  if (part.type === 'Literal') return addKnown(draft, part.value)
+  if (part.type === 'Literal') {
+    judgeQuotedText(part.text, judging)
+    return addKnown(draft, part.value)
+  }
   const before = { single: draft.single, splits: draft.splits }
   addPart(draft, part, judging)
   if (becomesSeveral(part)) return
@@ -118,13 +144,13 @@ function addKnown(draft: Draft, text: string) {
 }
 
 /** Text without quotes: the shell may still make file names, lists or a home directory of it. */
-function addUnquoted(draft: Draft, text: string, value: string) {
+function addUnquoted(draft: Draft, text: string, value: string, judging: Judging) {
+  judgeUnquotedText(text, judging)
   const special = firstSpecial(text)
-  // `{}` stays what it is; find and xargs want it. `[` is the name of a program.
-  if (special < 0 || text === '[' || /^[^{}*?[~]*\{\}[^{}*?[~]*$/.test(text)) return addKnown(draft, value)
-  // Another user's home may not exist, and then the word stays what it is.
+  if (special < 0) return addKnown(draft, value)
+  // What becomes of it is not known, but it is a path, or stays as it is if there is no such user.
   if (text.startsWith('~') && draft.exact && draft.head === '') {
-    if (/^~(?:\/|$)/.test(text)) addKnown(draft, '/')
+    draft.home = true
     return addUnknown(draft, firstSpecial(text.slice(1)) < 0 ? 'one' : 'several')
   }
   addKnown(
@@ -133,6 +159,10 @@ function addUnquoted(draft: Draft, text: string, value: string) {
   )
   addUnknown(draft, 'several')
 }
+
+/** `{}` in a word of plain letters stays what it is; find and xargs want it. `[` is the name of a program. */
+const isPlaceholder = (text: string): boolean =>
+  text === '[' || /^[\w./:=,%+@-]*\{\}[\w./:=,%+@-]*$/.test(text)
 
 /** Where an unescaped pattern, list in braces or home directory begins. */
 function firstSpecial(text: string): number {

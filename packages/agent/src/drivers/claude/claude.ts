@@ -1,14 +1,15 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { HookCallback, Options, SDKMessage } from '@anthropic-ai/claude-agent-sdk'
+import type { Options, SDKMessage } from '@anthropic-ai/claude-agent-sdk'
 import type { RunInput } from '@hatchway/protocol'
 import type { RunEnvironment } from '../../run/environment.ts'
 import { lastWords } from '../../run/script.ts'
+import { openShellGate } from '../../shell/gate.ts'
 import { aboutThePlace, promptOf } from '../prompt.ts'
 import type { Driver, DriverContext } from '../types.ts'
 import { createInputStream } from './input-stream.ts'
-import { mayRun } from './shell-gate.ts'
+import { shellHooks } from './shell-gate.ts'
 import { stepsOf } from './steps.ts'
 
 /**
@@ -145,6 +146,7 @@ const unfit = [
   'ExitPlanMode',
   'EnterWorktree',
   'ExitWorktree',
+  'PowerShell',
   'PushNotification',
   'RemoteTrigger',
   'ReportFindings',
@@ -157,20 +159,7 @@ const unfit = [
 function optionsFor({ start, environment, emit }: DriverContext): Options {
   const { mcpServer } = environment
   const program = environment.variables.HATCHWAY_CLAUDE_BIN
-  const beforeShell: HookCallback = async hook => {
-    if (hook.hook_event_name !== 'PreToolUse') return {}
-    const command = commandIn(hook.tool_input)
-    const decision = await mayRun(command)
-    const word = decision.allow ? 'Allowed' : `Not allowed (${decision.reason})`
-    emit({ type: 'step', kind: 'notice', name: 'Bash', text: `${word}: ${command}` })
-    return {
-      hookSpecificOutput: {
-        hookEventName: 'PreToolUse',
-        permissionDecision: decision.allow ? 'allow' : 'deny',
-        ...(decision.allow ? {} : { permissionDecisionReason: decision.reason }),
-      },
-    }
-  }
+  const gate = openShellGate({ ...environment, events: start.events })
   return {
     cwd: environment.groupDirectory,
     ...(start.model === null ? {} : { model: start.model }),
@@ -195,7 +184,7 @@ function optionsFor({ start, environment, emit }: DriverContext): Options {
     disallowedTools: unfit,
     // What people write is text: `@file` and `/command` in it mean nothing.
     verbatimPrompts: true,
-    hooks: { PreToolUse: [{ matcher: 'Bash', hooks: [beforeShell], onFailure: 'block' }] },
+    hooks: { PreToolUse: [shellHooks(gate, emit)] },
     env: {
       ...environment.variables,
       TZ: start.timezone,
@@ -205,11 +194,6 @@ function optionsFor({ start, environment, emit }: DriverContext): Options {
     },
   }
 }
-
-const commandIn = (input: unknown): string =>
-  typeof input === 'object' && input !== null && 'command' in input && typeof input.command === 'string'
-    ? input.command
-    : ''
 
 function aboutClaude(start: DriverContext['start'], environment: RunEnvironment): string {
   const notes = [environment.globalDirectory, environment.groupDirectory]

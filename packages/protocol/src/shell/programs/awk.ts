@@ -42,9 +42,9 @@ function isLocalFile({ text, head, plain, single }: Argument): boolean {
  * Stricter than awk's own grammar: words and signs that could run, write or connect are not allowed even in a string.
  * `>` compares only where there are no braces around it, which is told by simple means in a simple program.
  */
-export function isPlainAwk(program: string): boolean {
+function isPlainAwk(program: string): boolean {
   if (
-    /\b(?:system|getline|close|fflush|function|func|ARG[VC]|ARGIND|PROCINFO|SYMTAB|FUNCTAB|BINMODE|TEXTDOMAIN)\b/.test(
+    /(?:system|getline|close|fflush|func|ARG[VC]|ARGIND|PROCINFO|SYMTAB|FUNCTAB|BINMODE|TEXTDOMAIN)/.test(
       program,
     )
   )

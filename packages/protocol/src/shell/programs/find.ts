@@ -31,6 +31,8 @@ export function find(call: Call) {
     }
     const end = args.findIndex((argument, place) => place >= at && isEnd(argument, args[place - 1]))
     if (end < 0) return judging.note('unclear', 'where the command that find runs ends cannot be seen')
+    // A word that is not known may be the one that ends the command.
+    if (args.slice(at, end).some(word => word.text === undefined)) return unseenArguments(call)
     // Some give `-execdir` a bare name, which may begin with a dash.
     const words = args.slice(at, end).map(word => withFileName(word, text === '-exec'))
     judging.command(words, 'program')

@@ -40,7 +40,7 @@ export function sed(call: Call) {
 }
 
 /** Nothing that runs (`e`, `s///e`), writes (`w`, `s///w`) or reads other files (`r`). */
-export function isPlainEditing(script: string): boolean {
+function isPlainEditing(script: string): boolean {
   let rest = script
   const take = (pattern: RegExp): string | undefined => {
     const found = pattern.exec(rest)?.[0]

@@ -78,7 +78,7 @@ export function xargs(call: Call) {
 }
 
 function withPlace(word: Argument, place: string): Argument {
-  if (word.text === undefined) return word
+  if (word.text === undefined) return unseen
   const at = word.text.indexOf(place)
   return at < 0 ? word : beginningWith(word.text.slice(0, at))
 }
