@@ -5,6 +5,8 @@ import type { Judged } from './types.ts'
 /** Ways around a careless check that the tests do not run: they need a network, other programs, or files. */
 export const evasions: Judged = {
   unknown: [
+    'find . -type f -exec uniq {} +',
+    'find . -type f -exec xxd {} +',
     'xargs -a list.txt sh',
     'ls | xargs -i {}',
     'sort -T /tmp a',

@@ -34,7 +34,9 @@ export function find(call: Call) {
     // A word that is not known may be the one that ends the command.
     if (args.slice(at, end).some(word => word.text === undefined)) return unseenArguments(call)
     // Some give `-execdir` a bare name, which may begin with a dash.
-    const words = args.slice(at, end).map(word => withFileName(word, text === '-exec'))
+    const words = args
+      .slice(at, end)
+      .map(word => withFileName(word, text === '-exec', args[end]?.text === ';'))
     judging.command(words, 'program')
     at = end + 1
   }
@@ -46,8 +48,9 @@ const isStart = ({ text, head, plain }: Argument): boolean => plain && !/^[-(),!
 const isEnd = ({ text }: Argument, before: Argument | undefined): boolean =>
   text === ';' || (text === '+' && before?.text === '{}')
 
-function withFileName(argument: Argument, isPath: boolean): Argument {
+/** Before `+` there is not one name but as many as fit. */
+function withFileName(argument: Argument, isPath: boolean, isOne: boolean): Argument {
   if (!argument.text?.includes('{}')) return argument
   const head = argument.text.slice(0, argument.text.indexOf('{}'))
-  return head === '' ? beginningWith('', isPath) : beginningWith(head)
+  return { ...(head === '' ? beginningWith('', isPath) : beginningWith(head)), single: isOne }
 }
