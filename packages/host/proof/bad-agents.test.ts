@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundlePath } from '../src/agents/launch.ts'
 import { ask, findProgram } from '../src/agents/sandboxes/command.ts'
@@ -337,6 +337,7 @@ describe.concurrent(`Engines that fail${docker === undefined ? ' (needs a Docker
       libraries=$(ldd ${process.execPath} /bin/sh /bin/cat | grep -o '/[^ ]*\\.so[^ ]*' | sort -u) &&
       cp --parents -L /bin/sh /bin/cat $libraries $root &&
       cp ${process.execPath} $root/opt/hatchway/node && cp ${bundlePath} $root/opt/hatchway/agent.mjs &&
+      cp -r ${dirname(bundlePath)}/bin $root/opt/hatchway/bin &&
       tar -C $root -c . | docker import --change 'ENTRYPOINT ${entry}' - ${image} && rm -r $root`
       const made = await ask('/bin/sh', ['-c', build], {
         timeoutMs: 60_000,

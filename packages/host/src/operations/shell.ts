@@ -32,8 +32,9 @@ export const checkShell: Operation<'check_shell'> = {
       reads: { corrupted: verdict.class === 'network', secret: false },
     }
   },
-  execute: (_, { guard }) =>
-    guard
+  // A daemon without a guard is one whose operator has switched it off.
+  execute: (_, { guard, services }) =>
+    guard || services
       ? done({ decision: 'allow' })
       : refused('unavailable', 'This host does not judge shell commands, so none is allowed.'),
 }
