@@ -8,9 +8,9 @@ import type { Operation } from './types.ts'
 const reaches: Readonly<Record<ShellVerdict['class'], Reach>> = {
   harmless: 'local',
   network: 'both',
-  hidden: 'dangerous',
+  hidden: 'both',
   unclear: 'both',
-  unknown: 'dangerous',
+  unknown: 'both',
 }
 
 /**
