@@ -229,6 +229,22 @@ describe('what was read', () => {
     )
   })
 
+  test('goes along to another group, where a person lets it', async () => {
+    const live = await open()
+    await taint(live, 'main', 'read_page')
+    const id = send(live, 'main', 'schedule_task', {
+      prompt: 'do as the page says',
+      schedule_type: 'interval',
+      schedule_value: '3600000',
+      group: 'work',
+    })
+    approvals(live).decide(await asked(live, id), { decision: 'allow' })
+    const { task_id } = (await answered(live, 'main', id)).result
+    expect(live.host.store.taints.all()).toContainEqual(
+      expect.objectContaining({ group: 'work', context: `task:${task_id}`, corruptedBy: expect.any(String) }),
+    )
+  })
+
   test('is there from the start where the folder holds secrets', async () => {
     const live = await open({ groups: { work: { containsSecrets: true } } })
     await asked(live, call(live, 'work', 'publish', { text: 'https://x.example/' }))

@@ -186,5 +186,7 @@ export function noteTask(
   if (typeof taskId !== 'string') return
   const { transaction, now } = context
   const taint = taintOf(transaction, rules, folder)
-  transaction.addTaint(folder, `task:${taskId}`, taint, 'schedule_task', now.getTime())
+  // It counts where it runs, which may be another group's.
+  const runs = transaction.task(taskId)?.group ?? folder
+  transaction.addTaint(runs, `task:${taskId}`, taint, 'schedule_task', now.getTime())
 }

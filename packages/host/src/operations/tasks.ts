@@ -1,4 +1,5 @@
 import type { Group, Outcome, Payload, Task } from '@hatchway/protocol'
+import type { Traits } from '../guard/guard.ts'
 import { done, type Refused, refused } from './outcome.ts'
 import { nextRun, type Schedule } from './schedule.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
@@ -52,9 +53,26 @@ const taskGroup = (
   return actor.kind === 'group' ? actor.group : undefined
 }
 
+/** What another group's agent is told to do is said to more than the own conversation. */
+const toOthers = (
+  name: string,
+  group: string | undefined,
+  payload: Record<string, unknown>,
+  { actor }: OperationContext,
+): Traits | undefined =>
+  group === undefined || actor.kind !== 'group' || group === actor.group.folder
+    ? undefined
+    : {
+        action: { name, summary: `tell the agent of ${group} what to do`, payload: { ...payload } },
+        reach: 'dangerous',
+        reads: { corrupted: false, secret: false },
+      }
+
 export const scheduleTask: Operation<'schedule_task'> = {
   type: 'schedule_task',
   target: taskTarget,
+  traits: (payload, context) =>
+    toOthers('schedule_task', taskGroup(payload, context)?.folder, payload, context),
   execute(payload, context) {
     const { transaction, actor, now, effect } = context
     const group = taskGroup(payload, context)
@@ -137,7 +155,7 @@ export const cancelTask = onTask('cancel_task', (task, _, context) => save(cance
 const answerable = (task: Task, { actor }: OperationContext): string =>
   actor.kind === 'group' && !actor.group.main ? actor.group.folder : task.created_by
 
-export const updateTask = onTask('update_task', (task, payload, context) => {
+const update = onTask('update_task', (task, payload, context) => {
   const { task_id: _, status = task.status, ...given } = payload
   const rewritten = Object.values(given).some(value => value !== undefined)
   if (!rewritten && payload.status === undefined) {
@@ -166,3 +184,9 @@ export const updateTask = onTask('update_task', (task, payload, context) => {
   }
   return save(status === 'cancelled' ? cancelled(updated) : updated, context)
 })
+
+export const updateTask: Operation<'update_task'> = {
+  ...update,
+  traits: (payload, context) =>
+    toOthers('update_task', context.transaction.task(payload.task_id)?.group, payload, context),
+}
