@@ -93,7 +93,11 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   let agents: OpenAgents | undefined
   const contexts = createContexts(store)
   const isGuarded = config.guard.enabled === 'yes'
-  const rules = rulesFrom(config, contexts.of)
+  const rules = rulesFrom(config, {
+    contextOf: contexts.of,
+    isOffline: folder =>
+      agents?.choice.sandbox?.isolated === true && config.groups[folder]?.sandbox !== 'process',
+  })
   let guard: OpenGuard | undefined
   let catalogue: Catalogue | undefined
   let desk: Desk | undefined

@@ -25,6 +25,8 @@ export interface GuardRules {
   contextOf(folder: string): string
   /** whether the group's folder holds secrets from the start */
   containsSecrets(folder: string): boolean
+  /** whether its agent is in a sandbox of ours without a network, where no command can bring anything in */
+  isOffline(folder: string): boolean
   /** how long a person may take to decide */
   approvalMs: number
 }

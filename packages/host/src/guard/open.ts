@@ -88,7 +88,10 @@ export function openGuard(options: {
 }
 
 /** What the configuration says about a group, whose folder is told apart without case. */
-export function rulesFrom(config: Config, contextOf: (folder: string) => string): GuardRules {
+export function rulesFrom(
+  config: Config,
+  { contextOf, isOffline }: Pick<GuardRules, 'contextOf' | 'isOffline'>,
+): GuardRules {
   const secret = new Set(
     Object.entries(config.groups)
       .filter(([, { containsSecrets }]) => containsSecrets === true)
@@ -96,6 +99,7 @@ export function rulesFrom(config: Config, contextOf: (folder: string) => string)
   )
   return {
     contextOf,
+    isOffline,
     containsSecrets: folder => secret.has(folder.toLowerCase()),
     approvalMs: config.guard.approvalMs,
   }

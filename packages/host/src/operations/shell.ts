@@ -20,8 +20,9 @@ const reaches: Readonly<Record<ShellVerdict['class'], Reach>> = {
 export const checkShell: Operation<'check_shell'> = {
   type: 'check_shell',
   target: (_, context) => self(context),
-  traits({ command }) {
+  traits({ command }, { guard, actor }) {
     const verdict = judgeShell(command)
+    const isOffline = actor.kind === 'group' && guard?.isOffline(actor.group.folder) === true
     return {
       action: {
         name: 'shell',
@@ -29,7 +30,7 @@ export const checkShell: Operation<'check_shell'> = {
         payload: { command },
       },
       reach: reaches[verdict.class],
-      reads: { corrupted: verdict.class === 'network', secret: false },
+      reads: { corrupted: verdict.class === 'network' && !isOffline, secret: false },
     }
   },
   // A daemon without a guard is one whose operator has switched it off.

@@ -92,6 +92,7 @@ async function open(
   const rules: GuardRules = {
     contextOf: () => 'session',
     containsSecrets: () => false,
+    isOffline: () => false,
     approvalMs: options.approvalMs ?? 600_000,
   }
   const desk = createDesk({
