@@ -85,19 +85,24 @@ export function startChild(command: string, args: readonly string[], options: Ch
 
 const isGone = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'ESRCH'
 
+/** Kept in the pieces it came in: to put a flood together again and again takes more memory than a sandbox has. */
 function collect(stream: Readable, { keep, keepEnd }: Pick<ChildOptions, 'keep' | 'keepEnd'>) {
-  let text = ''
+  const pieces: string[] = []
+  let length = 0
   let cut = false
   stream.setEncoding('utf8')
-  stream.on('data', (chunk: string) => {
-    if (text.length + chunk.length > keep) cut = true
-    if (keepEnd === 'first') {
-      if (text.length < keep) text += chunk
-      return
+  stream.on('data', (piece: string) => {
+    if (length + piece.length > keep) cut = true
+    if (keepEnd === 'first' && length >= keep) return
+    pieces.push(piece)
+    length += piece.length
+    while (keepEnd === 'last' && length - (pieces[0]?.length ?? 0) >= keep) {
+      length -= pieces.shift()?.length ?? 0
     }
-    text += chunk
-    // Cut only now and then: to copy the whole end for every piece makes a flood crawl.
-    if (text.length > 2 * keep) text = text.slice(-keep)
   })
-  return { text: () => (keepEnd === 'first' ? text.slice(0, keep) : text.slice(-keep)), cut: () => cut }
+  const text = () => {
+    const all = pieces.join('')
+    return keepEnd === 'first' ? all.slice(0, keep) : all.slice(-keep)
+  }
+  return { text, cut: () => cut }
 }
