@@ -1,48 +1,21 @@
-import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startDaemon } from '@hatchway/host'
-import { loadConfig } from '@hatchway/host/config'
 import { createNames, post } from '@hatchway/spool'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { openCommand } from './testing.ts'
 
-const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
-const env = { PATH: process.env.PATH, HOME: tmpdir(), TZ: 'UTC', HATCHWAY_LOG_LEVEL: 'silent' }
 const patience = { timeout: 30_000 }
 const freshName = createNames()
 
-const node = (args: readonly string[]) =>
-  new Promise<{ code: number; out: string; err: string }>(resolve => {
-    const child = execFile(process.execPath, args, { env, cwd: tmpdir() }, (error, out, err) =>
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
-    )
-    child.stdin?.end()
-  })
-
 /** A daemon whose main group has read too much to be believed without a person. */
 async function open() {
-  const data = mkdtempSync(join(tmpdir(), 'hatchway-cli-approvals-'))
-  const config = await loadConfig({ data, file: undefined })
-  const daemon = await startDaemon({
-    ...config,
-    durability: 'process',
-    logLevel: 'silent',
-    agents: { ...config.agents, enabled: 'no' },
-    web: { ...config.web, enabled: 'no' },
-    groups: { main: { approvers: ['ann'] } },
-  })
-  await daemon.agentsReady
-  const { store, addGroup } = daemon.host
-  let running = true
-  const stop = async () => {
-    if (running) await daemon.stop()
-    running = false
-  }
-  onTestFinished(async () => {
-    await stop()
-    rmSync(data, { recursive: true })
-  })
+  const {
+    data,
+    host: { store, addGroup },
+    stop,
+    run: approvals,
+    json,
+  } = await openCommand('approvals', { groups: { main: { approvers: ['ann'] } } })
   await addGroup({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'hatchway' })
   await store.transaction({ requests: [], taskIds: [] }, transaction =>
     transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
@@ -64,12 +37,6 @@ async function open() {
       () => JSON.parse(readFileSync(join(data, 'ipc', 'main', 'responses', `${id}.json`), 'utf8')),
       patience,
     )
-  const approvals = (...args: string[]) => node([bin, 'approvals', ...args, '--data', data])
-  const json = async (...args: string[]): Promise<unknown> => {
-    const { code, out, err } = await approvals(...args, '--json')
-    expect({ code, err }).toEqual({ code: 0, err: '' })
-    return JSON.parse(out)
-  }
   return { store, stop, want, answer, approvals, json }
 }
 

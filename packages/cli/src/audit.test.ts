@@ -1,35 +1,11 @@
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startDaemon } from '@hatchway/host'
-import { loadConfig } from '@hatchway/host/config'
-import { expect, onTestFinished, test } from 'vitest'
-
-const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
-const env = { PATH: process.env.PATH, HOME: tmpdir(), TZ: 'UTC', HATCHWAY_LOG_LEVEL: 'silent' }
-
-const node = (args: readonly string[]) =>
-  new Promise<{ code: number; out: string; err: string }>(resolve => {
-    const child = execFile(process.execPath, args, { env, cwd: tmpdir() }, (error, out, err) =>
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
-    )
-    child.stdin?.end()
-  })
+import { expect, test } from 'vitest'
+import { node, openCommand } from './testing.ts'
 
 /** A data directory with three entries, and the daemon that wrote them, which may go on running. */
 async function filled() {
-  const data = mkdtempSync(join(tmpdir(), 'hatchway-cli-audit-'))
-  const config = await loadConfig({ data, file: undefined })
-  const daemon = await startDaemon({
-    ...config,
-    durability: 'process',
-    logLevel: 'silent',
-    agents: { ...config.agents, enabled: 'no' },
-    web: { ...config.web, enabled: 'no' },
-  })
-  await daemon.agentsReady
-  const { audit } = daemon.host.store
+  const { data, host, stop, run: audited, json } = await openCommand('audit')
+  const { audit } = host.store
   const at = Date.UTC(2026, 0, 1, 12)
   const common = { group: 'family', actor: 'agent', gate: 'ask' } as const
   audit.append({ ...common, at, action: 'shell', summary: 'runs curl', outcome: 'held', requestId: 'r-1' })
@@ -54,21 +30,6 @@ async function filled() {
     summary: 'says hi',
     outcome: 'allowed',
   })
-  let running = true
-  const stop = async () => {
-    if (running) await daemon.stop()
-    running = false
-  }
-  onTestFinished(async () => {
-    await stop()
-    rmSync(data, { recursive: true })
-  })
-  const audited = (...args: string[]) => node([bin, 'audit', ...args, '--data', data])
-  const json = async (...args: string[]): Promise<unknown> => {
-    const { code, out, err } = await audited(...args, '--json')
-    expect({ code, err }).toEqual({ code: 0, err: '' })
-    return JSON.parse(out)
-  }
   return { data, stop, audited, json }
 }
 

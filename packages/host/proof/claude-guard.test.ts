@@ -1,10 +1,7 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
-import { openHouse } from './house.ts'
-import { type ModelRequest, serveMessagesApi } from './messages-api.ts'
+import { openClaude, tool } from './claude-steps.ts'
 
 /**
  * The shell gate with the real hook, in a sandbox, through real files: Claude reads what strangers wrote and what must not
@@ -14,9 +11,6 @@ const missing = findProgram('bwrap') ? undefined : 'bwrap'
 const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
 const plugin = join(import.meta.dirname, 'services', 'guarded.service.ts')
 
-const lastText = ({ messages }: ModelRequest): string =>
-  JSON.stringify(messages.findLast(({ role }) => role === 'user'))
-const tool = (name: string, input: object = {}) => ({ name: `mcp__hatchway__${name}`, input })
 const bash = (command: string) => ({ name: 'Bash', input: { command } })
 
 const steps = [
@@ -34,63 +28,21 @@ const steps = [
 
 describe(`Claude’s shell${missing === undefined ? '' : ` (needs ${missing})`}`, () => {
   attempt('runs what is harmless, and asks for the rest once it has read too much', async () => {
-    let step = 0
-    const api = await serveMessagesApi(request => {
-      const last = lastText(request)
-      if (!last.includes('please') && !last.includes('tool_result')) return { text: 'Yes?' }
-      const next = steps[step++]
-      return next ? { calls: next.calls } : { text: 'All of it is done.' }
-    })
-    onTestFinished(() => api.close())
-    const house = await openHouse({
-      sandbox: 'bubblewrap',
-      environment: home => {
-        const config = {
-          agents: { driver: 'claude' },
-          services: { plugins: [plugin] },
-          guard: { approvalMs: 8000 },
-        }
-        const file = join(home, 'hatchway.config.mjs')
-        writeFileSync(file, `export default ${JSON.stringify(config)}`)
-        return {
-          HATCHWAY_CONFIG: file,
-          HATCHWAY_MODEL_URL: api.url,
-          HATCHWAY_RIG_DIR: home,
-          ANTHROPIC_API_KEY: 'sk-the-hosts-own-key',
-        }
-      },
-    })
-    let isOver = false
-    const answer = house
-      .hatchway('chat', '--once', 'please do it', '--wait', '--timeout', '170')
-      .finally(() => {
-        isOver = true
-      })
+    const { house, work, expectHeard } = await openClaude(
+      steps,
+      { services: { plugins: [plugin] }, guard: { approvalMs: 8000 } },
+      home => ({ HATCHWAY_RIG_DIR: home }),
+    )
     const asked: string[] = []
-    const seen = new Set<string>()
-    const deciding = (async () => {
-      while (!isOver) {
-        const open: { id: string; action: { name: string } }[] = JSON.parse(
-          await house.hatchway('approvals', 'list', '--json'),
-        )
-        for (const { id, action } of open.filter(({ id }) => !seen.has(id))) {
-          seen.add(id)
-          asked.push(action.name)
-          const current = steps[step - 1]
-          const decision = current && 'decide' in current ? current.decide : 'nothing'
-          if (decision === 'allow') await house.hatchway('approvals', 'allow', id)
-          if (decision === 'deny') await house.hatchway('approvals', 'deny', id, 'not this one')
-        }
-        await sleep(100)
-      }
-    })()
-    expect(await answer).toContain('All of it is done.')
-    await deciding
+    const said = await work(async (id, name, during) => {
+      asked.push(name)
+      const decision = during && 'decide' in during ? during.decide : 'nothing'
+      if (decision === 'allow') await house.hatchway('approvals', 'allow', id)
+      if (decision === 'deny') await house.hatchway('approvals', 'deny', id, 'not this one')
+    })
+    expect(said).toContain('All of it is done.')
 
-    const heard = api.requests.filter(request => lastText(request).includes('tool_result')).map(lastText)
-    for (const [index, { heard: facts }] of steps.entries()) {
-      for (const fact of facts) expect(heard[index], JSON.stringify(steps[index])).toContain(fact)
-    }
+    expectHeard()
     expect(asked).toEqual(['shell', 'shell', 'shell'])
     const audit: { action: string; outcome: string }[] = JSON.parse(
       await house.hatchway('audit', '--json', '--limit', '100'),

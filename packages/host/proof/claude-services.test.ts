@@ -1,12 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
 import { isRadicaleMissing, passwordOf, startRadicale } from '../src/services/calendar/testing/radicale.ts'
-import { openHouse, until } from './house.ts'
-import { type ModelRequest, serveMessagesApi } from './messages-api.ts'
+import { openClaude, tool } from './claude-steps.ts'
+import { until } from './house.ts'
 
 /**
  * Every service, asked by Claude's own program from a sandbox without a network: a calendar on a real server, memories,
@@ -19,10 +17,6 @@ const example = join(import.meta.dirname, '..', '..', '..', 'examples', 'dice.se
 const everything = createRequire(import.meta.url).resolve(
   '@modelcontextprotocol/server-everything/dist/index.js',
 )
-
-const lastText = ({ messages }: ModelRequest): string =>
-  JSON.stringify(messages.findLast(({ role }) => role === 'user'))
-const tool = (name: string, input: object) => ({ name: `mcp__hatchway__${name}`, input })
 
 const event = {
   title: 'Dentist',
@@ -64,68 +58,32 @@ describe(`Services, asked from a sandbox${missing === undefined ? '' : ` (needs 
     const radicale = await startRadicale(['ana'])
     onTestFinished(() => radicale.stop())
     await radicale.makeCalendar('ana', 'family', 'Family')
-    let step = 0
-    const api = await serveMessagesApi(request => {
-      const last = lastText(request)
-      if (!last.includes('please') && !last.includes('tool_result')) return { text: 'Yes?' }
-      const next = steps[step++]
-      return next ? { calls: next.calls } : { text: 'All of it is done.' }
-    })
-    onTestFinished(() => api.close())
-    const house = await openHouse({
-      sandbox: 'bubblewrap',
-      environment: home => {
-        const config = {
-          agents: { driver: 'claude' },
-          services: { plugins: [example] },
-          calendars: { home: { url: radicale.url, username: 'ana', passwordVariable: 'ANAS_PASSWORD' } },
-          mcp: { everything: { command: [process.execPath, everything, 'stdio'], groups: 'all' } },
-        }
-        mkdirSync(home, { recursive: true })
-        const file = join(home, 'hatchway.config.mjs')
-        writeFileSync(file, `export default ${JSON.stringify(config)}`)
-        return {
-          HATCHWAY_CONFIG: file,
-          HATCHWAY_MODEL_URL: api.url,
-          ANTHROPIC_API_KEY: 'sk-the-hosts-own-key',
-          ANAS_PASSWORD: passwordOf('ana'),
-        }
+    const claude = await openClaude(
+      steps,
+      {
+        services: { plugins: [example] },
+        calendars: { home: { url: radicale.url, username: 'ana', passwordVariable: 'ANAS_PASSWORD' } },
+        mcp: { everything: { command: [process.execPath, everything, 'stdio'], groups: 'all' } },
       },
-    })
+      () => ({ ANAS_PASSWORD: passwordOf('ana') }),
+    )
+    const { house } = claude
     // The lent server has started, and its tools are known.
     await until(async () => (await house.hatchway('services', 'list')).includes('everything_echo'))
-    let isOver = false
-    const answer = house
-      .hatchway('chat', '--once', 'please do it', '--wait', '--timeout', '170')
-      .finally(() => {
-        isOver = true
-      })
     // A calendar holds what strangers wrote and what must not get out: from then on a person is asked.
     const allowed: string[] = []
-    const deciding = (async () => {
-      while (!isOver) {
-        const open: { id: string; action: { name: string } }[] = JSON.parse(
-          await house.hatchway('approvals', 'list', '--json'),
-        )
-        for (const { id, action } of open) {
-          await house.hatchway('approvals', 'allow', id)
-          allowed.push(action.name)
-        }
-        await sleep(200)
-      }
-    })()
+    const said = claude.work(async (id, name) => {
+      await house.hatchway('approvals', 'allow', id)
+      allowed.push(name)
+    })
     await until(async () => (await house.texts()).some(text => text.includes('Tea or coffee?')))
     await house.hatchway('chat', '--once', '2')
-    expect(await answer).toContain('All of it is done.')
-    await deciding
+    expect(await said).toContain('All of it is done.')
     expect(allowed).toEqual(['create_event', 'delete_event', 'everything_echo'])
     expect(await house.hatchway('audit', 'verify')).toContain('The audit log holds')
 
-    const heard = api.requests.filter(request => lastText(request).includes('tool_result')).map(lastText)
+    const heard = claude.expectHeard()
     expect(heard).toHaveLength(steps.length)
-    for (const [index, { heard: facts }] of steps.entries()) {
-      for (const fact of facts) expect(heard[index], JSON.stringify(steps[index])).toContain(fact)
-    }
     expect(heard.join()).not.toContain(passwordOf('ana'))
     // All of it was one run, whose answer to the question is not another message for it.
     expect(await house.runs()).toHaveLength(1)

@@ -1,38 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { groupOf, openGroups, saying } from '../channels/testing.ts'
 import type { Incoming } from '../channels/types.ts'
 import { type ConfigInput, configSchema } from '../config.ts'
 import type { IncomingRow } from '../store/agent-types.ts'
-import { openStore } from '../store/sqlite.ts'
 import { createReception } from './reception.ts'
 
-const groupOf = (folder: string, more: Partial<Group> = {}): Group => ({
-  folder,
-  jid: `chat:${folder}`,
-  name: folder,
-  main: false,
-  dialect: 'hatchway',
-  trigger: null,
-  requires_trigger: true,
-  channel: null,
-  added_at: '2026-01-01T00:00:00.000Z',
-  last_activity: null,
-  ...more,
-})
-
 async function open(groups: readonly Group[], config: ConfigInput = {}) {
-  const directory = mkdtempSync(join(tmpdir(), 'hatchway-reception-'))
-  const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
-  onTestFinished(() => {
-    store.close()
-    rmSync(directory, { recursive: true })
-  })
-  await store.transaction({ requests: [], taskIds: [] }, transaction => {
-    for (const group of groups) transaction.insertGroup(group)
-  })
+  const { store } = await openGroups(groups)
   let kicks = 0
   const refusals: object[] = []
   const rows: IncomingRow[] = []
@@ -51,14 +26,7 @@ async function open(groups: readonly Group[], config: ConfigInput = {}) {
     received: row => rows.push(row),
   })
   const say = (folder: string, text: string, more: Partial<Incoming> = {}) =>
-    reception.receive('test', {
-      jid: `chat:${folder}`,
-      sender: 'ann',
-      senderName: 'Ann',
-      text,
-      at: 4000,
-      ...more,
-    })
+    reception.receive('test', saying(`chat:${folder}`, text, { at: 4000, ...more }))
   return { store, reception, say, rows, refusals, kicks: () => kicks }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Taint } from '../guard/types.ts'
 import type { NewIncoming } from './agent-types.ts'
+import { cardFromRow, cardSchema, pruneCards } from './cards.ts'
 import type { Connection } from './connection.ts'
 import { parsed, type Row } from './rows.ts'
 
@@ -23,13 +24,7 @@ const shownSchema = z.object({
 export type Shown = z.infer<typeof shownSchema>
 
 /** What a person was asked to allow. */
-export interface ApprovalRow {
-  /** of the request that is held */
-  seq: number
-  group: string
-  jid: string
-  /** the message that tells people of it */
-  messageId: number
+export interface ApprovalRow extends z.infer<typeof cardSchema> {
   code: string
   action: { name: string; summary: string; payload: Shown }
   taint: Taint
@@ -41,9 +36,6 @@ export interface ApprovalRow {
   words: string | null
   /** made by "allow always" */
   rule: number | null
-  createdAt: number
-  expiresAt: number
-  closedAt: number | null
 }
 export type Ending = Pick<ApprovalRow, 'status' | 'decidedBy' | 'words' | 'rule' | 'closedAt'>
 
@@ -160,19 +152,11 @@ export function createApprovalTable(
       sql('DELETE FROM approval_rules WHERE group_folder = ?').run(folder)
       sql("UPDATE approvals SET status = 'withdrawn' WHERE group_folder = ? AND status = 'open'").run(folder)
     },
-    prune: () =>
-      void sql(
-        `DELETE FROM approvals WHERE status <> 'open'
-         AND message_id < (SELECT coalesce(min(id), 0) FROM messages)`,
-      ).run(),
+    prune: () => pruneCards({ sql }, 'approvals'),
   }
 }
 
-const approvalSchema = z.object({
-  seq: z.number(),
-  group: z.string(),
-  jid: z.string(),
-  messageId: z.number(),
+const approvalSchema = cardSchema.extend({
   code: z.string(),
   action: z.object({ name: z.string(), summary: z.string(), payload: shownSchema }),
   taint: z.object({ corrupted: z.boolean(), secret: z.boolean() }),
@@ -181,22 +165,14 @@ const approvalSchema = z.object({
   decidedBy: z.string().nullable(),
   words: z.string().nullable(),
   rule: z.number().nullable(),
-  createdAt: z.number(),
-  expiresAt: z.number(),
-  closedAt: z.number().nullable(),
 })
 
 const approvalFromRow = (row: Row): ApprovalRow =>
   approvalSchema.parse({
-    ...row,
-    group: row.group_folder,
-    messageId: row.message_id,
+    ...cardFromRow(row),
     action: parsed(row.action),
     taint: parsed(row.taint),
     decidedBy: row.decided_by,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    closedAt: row.closed_at,
   })
 
 const ruleSchema = z.object({

@@ -1,6 +1,7 @@
 import { outcomeSchema, payloads } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { NewIncoming } from './agent-types.ts'
+import { cardFromRow, cardSchema, pruneCards } from './cards.ts'
 import type { Connection } from './connection.ts'
 import { parsed, type Row } from './rows.ts'
 import type { QuestionRow, QuestionStore, ServiceTransaction } from './service-types.ts'
@@ -62,37 +63,21 @@ export function createQuestionTable(
           row.closedAt,
         ),
     },
-    prune: () =>
-      void sql(
-        `DELETE FROM questions WHERE status <> 'open'
-         AND message_id < (SELECT coalesce(min(id), 0) FROM messages)`,
-      ).run(),
+    prune: () => pruneCards({ sql }, 'questions'),
   }
 }
 
-const questionSchema = z.object({
-  seq: z.number(),
-  group: z.string(),
-  jid: z.string(),
-  messageId: z.number(),
+const questionSchema = cardSchema.extend({
   questions: payloads.ask_user.shape.questions,
   answers: z.array(
     z.object({ answer: z.string(), option: z.number().nullable(), by: z.string() }).nullable(),
   ),
   status: z.enum(['open', 'answered', 'expired', 'withdrawn']),
-  createdAt: z.number(),
-  expiresAt: z.number(),
-  closedAt: z.number().nullable(),
 })
 
 const questionFromRow = (row: Row): QuestionRow =>
   questionSchema.parse({
-    ...row,
-    group: row.group_folder,
-    messageId: row.message_id,
+    ...cardFromRow(row),
     questions: parsed(row.questions),
     answers: parsed(row.answers),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    closedAt: row.closed_at,
   })

@@ -1,78 +1,27 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { commandSchema, type Group, type Outcome } from '@hatchway/protocol'
+import { randomUUID } from 'node:crypto'
+import type { Outcome } from '@hatchway/protocol'
 import { pino } from 'pino'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { until } from '../../../proof/live.ts'
-import { createChats } from '../../channels/chats.ts'
-import { type ChatEntry, readHistory } from '../../channels/history.ts'
+import { readHistory } from '../../channels/history.ts'
+import { groupOf, needs, openChats } from '../../channels/testing.ts'
 import { textMessage } from '../../channels/text-message.ts'
-import type { Incoming } from '../../channels/types.ts'
-import { type ConfigInput, configSchema } from '../../config.ts'
-import { perform } from '../../operations/index.ts'
-import type { Effect } from '../../operations/types.ts'
-import { createCatalogue } from '../../services/catalogue.ts'
+import type { ConfigInput } from '../../config.ts'
 import { defineService } from '../../services/define.ts'
-import { createDesk } from '../../services/desk.ts'
-import { createPositions } from '../../store/positions.ts'
-import { openStore } from '../../store/sqlite.ts'
 import type { GuardRules } from '../guard.ts'
-import type { Verdict } from '../types.ts'
 import { createWatch, type Watch } from '../watch.ts'
 import type { Decided } from './code.ts'
 
-const groupOf = (folder: string, more: Partial<Group> = {}): Group => ({
-  folder,
-  jid: `chat:${folder}`,
-  name: folder,
-  main: false,
-  dialect: 'hatchway',
-  trigger: null,
-  requires_trigger: true,
-  channel: null,
-  added_at: '2026-01-01T00:00:00.000Z',
-  last_activity: null,
-  ...more,
-})
 const groups = [groupOf('main', { main: true }), groupOf('family'), groupOf('shop', { jid: 'text:shop' })]
-const needs = { requests: [], taskIds: [] }
 
 const approvers = { groups: { main: { approvers: ['ann', 'bob', 'operator'] } } }
 
-/** Chats, desk, watch and store as in a host, without files: what would be put into a directory is written down. */
-async function open(
-  options: {
-    config?: ConfigInput
-    approvalMs?: number
-    directory?: string
-    verdict?: Verdict['verdict']
-  } = {},
-) {
-  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'hatchway-approvals-'))
-  const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
-  const log = pino({ level: 'silent' })
-  const sent: { group: string; id: string; outcome: Outcome }[] = []
-  const positions = createPositions(store)
-  const config = configSchema.parse({ timezone: 'UTC', ...approvers, ...options.config })
+/** Chats with a watch over what agents want. */
+async function open(options: { config?: ConfigInput; approvalMs?: number; directory?: string } = {}) {
   const called: unknown[] = []
   let looks = 0
   let watch: Watch | undefined
-  const chats = createChats({
-    store,
-    config,
-    log,
-    now: Date.now,
-    kick: () => {},
-    desk: () => desk,
-    guard: { watch: () => watch, positions, said: () => {} },
-    // One that shows no cards, as a channel of text alone.
-    channels: [
-      { name: 'text', reaches: jid => jid.startsWith('text:'), messageLimit: 100, send: async () => {} },
-    ],
-    environment: {},
-  })
   const mailer = defineService({
     name: 'mailer',
     tools: {
@@ -88,79 +37,42 @@ async function open(
       },
     },
   })
-  const catalogue = createCatalogue({ services: [mailer], log, changed: () => {} })
   const rules: GuardRules = {
     contextOf: () => 'session',
     containsSecrets: () => false,
     isOffline: () => false,
     approvalMs: options.approvalMs ?? 600_000,
   }
-  const desk = createDesk({
-    catalogue,
-    store: store.requests,
-    group: store.group,
-    replies: {
-      send: (group, { id }, outcome, placed) => {
-        sent.push({ group, id, outcome })
-        placed()
-      },
-      progress: () => {},
-      endProgress: () => {},
-    },
-    timezone: 'UTC',
-    log,
-    now: Date.now,
-    held: (request, signal) => watch?.take(request, signal),
-    answered: (request, outcome) => chats.approvals?.over(request, outcome),
+  const host = await openChats({
+    groups,
+    directory: options.directory,
+    config: { ...approvers, ...options.config },
+    services: [mailer],
+    // One that shows no cards, as a channel of text alone.
+    channels: [
+      { name: 'text', reaches: jid => jid.startsWith('text:'), messageLimit: 100, send: async () => {} },
+    ],
+    guard: { rules, watch: () => watch },
   })
-  const apply = (effects: readonly Effect[]) => {
-    for (const effect of effects) {
-      if (effect.kind === 'request_stored') desk.accept(effect.request)
-      if (effect.kind === 'request_over') desk.over(effect.seq, effect.outcome)
-      if (effect.kind === 'group_removed') desk.groupGone(effect.folder)
-    }
-  }
-  const context = () => ({
-    seq: positions.next(),
-    now: new Date(),
-    timezone: 'UTC',
-    limits: { openTasks: 10, openRequests: 20 },
-    services: { catalogue, questionMs: 1000 },
-  })
+  const { store, chats, desk, jidOf } = host
   const { approvals } = chats
   if (!approvals) throw new Error('there are no approvals')
   watch = createWatch({
     store,
     desk: () => desk,
-    effects: { apply },
+    effects: { apply: host.apply },
     rules,
-    context,
+    context: host.context,
     findSecrets: async () => {
       looks++
       return []
     },
-    inspect: async () => ({
-      verdict: options.verdict ?? 'unsure',
-      reason: 'who knows',
-      by: 'inspector:rules',
-    }),
+    inspect: async () => ({ verdict: 'unsure', reason: 'who knows', by: 'inspector:rules' }),
     approvals,
-    log,
+    log: pino({ level: 'silent' }),
     now: Date.now,
   })
-  let isOpen = true
-  /** as a killed process leaves it: nothing more is stored */
-  const kill = () => {
-    if (isOpen) store.close()
-    isOpen = false
-  }
-  onTestFinished(async () => {
-    if (isOpen) await desk.stop()
-    kill()
-    rmSync(directory, { recursive: true, force: true })
-  })
   await store.transaction(needs, transaction => {
-    for (const group of groups) if (!transaction.group(group.folder)) transaction.insertGroup(group)
     for (const { folder } of groups) {
       transaction.addTaint(folder, 'session', { corrupted: true, secret: true }, 'a test', Date.now())
     }
@@ -168,72 +80,20 @@ async function open(
   desk.resume()
   desk.ready()
   approvals.mend()
-  await catalogue.start()
-  const shown: ChatEntry[] = []
-  chats.feed.subscribe(({ event }) => {
-    if (event.kind === 'entry') shown.push(event.entry)
-  })
+  await host.catalogue.start()
 
-  let last = 1000 + store.lastSeq()
-  const command = async (folder: string, id: string, content: { type: string; payload: object }) => {
-    const effects: Effect[] = []
-    const seq = ++last
-    const outcome = await store.transaction(needs, transaction => {
-      const group = transaction.group(folder)
-      if (!group) throw new Error(`no group ${folder}`)
-      const reply = { id, directory: 'responses', shape: 'receipt' } as const
-      const result = perform(commandSchema.parse(content), {
-        ...context(),
-        transaction,
-        actor: { kind: 'group', group },
-        request: { seq, reply },
-        guard: rules,
-        effect: effect => effects.push(effect),
-      })
-      transaction.insertCommand({
-        seq,
-        group: folder,
-        directory: 'tasks',
-        file: `${id}.json`,
-        inode: seq,
-        mtimeUs: 0,
-        dialect: 'hatchway',
-        type: content.type,
-        requestId: id,
-        reply,
-        outcome: result,
-        receivedAt: Date.now(),
-        tookUs: 0,
-      })
-      return result
-    })
-    apply(effects)
-    return { seq, outcome }
-  }
   /** A wish that needs a person, once that person has been asked. */
-  const want = async (folder: string, text = 'the secret', id = `r-${last}`) => {
+  const want = async (folder: string, text = 'the secret', id = randomUUID()) => {
     const content =
       folder === 'main'
         ? { type: 'send_message', payload: { jid: 'chat:family', text } }
         : { type: 'call_service', payload: { tool: 'mail', arguments: { to: 'x@example.org', text } } }
-    const { seq, outcome } = await command(folder, id, content)
+    const { seq, outcome } = await host.command(folder, id, content)
     expect(outcome).toBeNull()
     await until('a person is asked', () => store.approvals.approval(seq) !== undefined)
     const row = store.approvals.approval(seq)
     if (!row) throw new Error('nobody is asked')
     return { ...row, id }
-  }
-  const jidOf = (folder: string) => (folder === 'shop' ? 'text:shop' : `chat:${folder}`)
-  const say = (folder: string, text: string, more: Partial<Incoming> & { channel?: string } = {}) => {
-    const { channel = 'test', ...about } = more
-    return chats.reception.receive(channel, {
-      jid: jidOf(folder),
-      sender: 'ann',
-      senderName: 'Ann',
-      text,
-      at: Date.now(),
-      ...about,
-    })
   }
   const click = (folder: string, seq: number, decision: Decided, sender = 'ann', words?: string) =>
     chats.reception.decide('test', {
@@ -245,22 +105,14 @@ async function open(
       senderName: sender,
     })
   return {
-    directory,
-    store,
-    chats,
+    ...host,
     approvals,
-    desk,
     watch,
-    kill,
-    shown,
     called,
     looks: () => looks,
-    command,
     want,
-    say,
     click,
     status: (seq: number) => store.approvals.approval(seq)?.status,
-    sent: (id: string) => sent.filter(each => each.id === id).map(({ outcome }) => outcome),
     /** what was said in a chat by agents and by the host, cards apart */
     said: (folder: string) =>
       store

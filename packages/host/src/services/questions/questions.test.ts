@@ -1,35 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { commandSchema, type Group, type Outcome, type Payload } from '@hatchway/protocol'
-import { pino } from 'pino'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Payload } from '@hatchway/protocol'
+import { describe, expect, test } from 'vitest'
 import { until } from '../../../proof/live.ts'
-import { createChats } from '../../channels/chats.ts'
-import type { ChatEntry } from '../../channels/history.ts'
 import { readHistory } from '../../channels/history.ts'
-import type { Choice, Incoming } from '../../channels/types.ts'
-import { type ConfigInput, configSchema } from '../../config.ts'
-import { perform } from '../../operations/index.ts'
-import type { Effect } from '../../operations/types.ts'
-import { createPositions } from '../../store/positions.ts'
-import { openStore } from '../../store/sqlite.ts'
-import { createCatalogue } from '../catalogue.ts'
-import { createDesk } from '../desk.ts'
+import { groupOf, needs, openChats } from '../../channels/testing.ts'
+import type { Choice } from '../../channels/types.ts'
+import type { ConfigInput } from '../../config.ts'
 
-const groupOf = (folder: string, more: Partial<Group> = {}): Group => ({
-  folder,
-  jid: `chat:${folder}`,
-  name: folder,
-  main: false,
-  dialect: 'hatchway',
-  trigger: null,
-  requires_trigger: true,
-  channel: null,
-  added_at: '2026-01-01T00:00:00.000Z',
-  last_activity: null,
-  ...more,
-})
 const groups = [
   groupOf('main', { main: true }),
   groupOf('family'),
@@ -39,123 +15,22 @@ const groups = [
 const colour = { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] }
 const size = { question: 'Which size?', options: [{ label: 'Small' }, { label: 'Large' }] }
 
-/** Chats, desk and store as in a host, without files: what would be put into a group's directory is written down. */
+/** Chats in which agents ask and people choose. */
 async function open(options: { config?: ConfigInput; questionMs?: number; directory?: string } = {}) {
-  const { questionMs = 600_000 } = options
-  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'hatchway-questions-'))
-  const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
-  const log = pino({ level: 'silent' })
-  const sent: { group: string; id: string; outcome: Outcome }[] = []
-  let kicks = 0
-  const chats = createChats({
-    store,
-    config: configSchema.parse(options.config ?? {}),
-    log,
-    now: Date.now,
-    kick: () => {
-      kicks++
-    },
-    desk: () => desk,
-    environment: {},
-  })
-  const catalogue = createCatalogue({ services: [], log, changed: () => {} })
-  const desk = createDesk({
-    catalogue,
-    store: store.requests,
-    group: store.group,
-    replies: {
-      send: (group, { id }, outcome, placed) => {
-        sent.push({ group, id, outcome })
-        placed()
-      },
-      progress: () => {},
-      endProgress: () => {},
-    },
-    timezone: 'UTC',
-    log,
-    now: Date.now,
-    answered: (request, outcome) => chats.questions.over(request, outcome),
-  })
-  let isOpen = true
-  /** as a killed process leaves it: nothing more is stored */
-  const kill = () => {
-    if (isOpen) store.close()
-    isOpen = false
-  }
-  onTestFinished(async () => {
-    if (isOpen) await desk.stop()
-    kill()
-    rmSync(directory, { recursive: true, force: true })
-  })
-  if (store.groups().length === 0) {
-    await store.transaction({ requests: [], taskIds: [] }, transaction => {
-      for (const group of groups) transaction.insertGroup(group)
-    })
-  }
+  const host = await openChats({ groups, ...options })
+  const { store, chats, desk, jidOf } = host
   desk.resume()
   chats.questions.mend()
-  const positions = createPositions(store)
-  const shown: ChatEntry[] = []
-  chats.feed.subscribe(({ event }) => {
-    if (event.kind === 'entry') shown.push(event.entry)
-  })
-
-  let last = 1000 + store.lastSeq()
   const command = async (
     folder: string,
     id: string,
     type: 'ask_user' | 'cancel_request',
     payload: unknown,
   ) => {
-    const effects: Effect[] = []
-    const seq = ++last
-    await store.transaction({ requests: [], taskIds: [] }, transaction => {
-      const group = transaction.group(folder)
-      if (!group) throw new Error(`no group ${folder}`)
-      const reply = { id, directory: 'responses', shape: 'receipt' } as const
-      const outcome = perform(commandOf(type, payload), {
-        transaction,
-        actor: { kind: 'group', group },
-        seq: positions.next(),
-        now: new Date(),
-        timezone: 'UTC',
-        limits: { openTasks: 10, openRequests: 3 },
-        services: { catalogue, questionMs },
-        request: { seq, reply },
-        effect: effect => effects.push(effect),
-      })
-      if (outcome && !outcome.ok) throw new Error(outcome.error.code)
-      transaction.insertCommand({
-        seq,
-        group: folder,
-        directory: 'tasks',
-        file: `${id}.json`,
-        inode: seq,
-        mtimeUs: 0,
-        dialect: 'hatchway',
-        type,
-        requestId: id,
-        reply,
-        outcome,
-        receivedAt: Date.now(),
-        tookUs: 0,
-      })
-    })
-    for (const effect of effects) {
-      if (effect.kind === 'request_stored') desk.accept(effect.request)
-      if (effect.kind === 'request_over') desk.over(effect.seq, effect.outcome)
-    }
+    const { seq, outcome } = await host.command(folder, id, { type, payload })
+    if (outcome && !outcome.ok) throw new Error(outcome.error.code)
     return seq
   }
-  const say = (folder: string, text: string, more: Partial<Incoming> = {}) =>
-    chats.reception.receive('test', {
-      jid: `chat:${folder}`,
-      sender: 'ann',
-      senderName: 'Ann',
-      text,
-      at: Date.now(),
-      ...more,
-    })
   const choose = (
     folder: string,
     seq: number,
@@ -163,7 +38,7 @@ async function open(options: { config?: ConfigInput; questionMs?: number; direct
     { question = 1, senderName = 'Ann' } = {},
   ) =>
     chats.reception.choose('test', {
-      jid: `chat:${folder}`,
+      jid: jidOf(folder),
       id: String(seq),
       question,
       answer,
@@ -171,26 +46,16 @@ async function open(options: { config?: ConfigInput; questionMs?: number; direct
       senderName,
     })
   return {
-    directory,
-    store,
-    chats,
-    desk,
-    kill,
-    shown,
-    say,
+    ...host,
     choose,
-    kicks: () => kicks,
     ask: (folder: string, questions: Payload<'ask_user'>['questions'], id = 'r-1') =>
       command(folder, id, 'ask_user', { questions }),
     cancel: (folder: string, id = 'r-1') => command(folder, `c-${id}`, 'cancel_request', { request_id: id }),
-    sent: (id = 'r-1') => sent.filter(each => each.id === id).map(({ outcome }) => outcome),
+    sent: (id = 'r-1') => host.sent(id),
     card: (seq: number) => store.questions.question(seq),
     heard: () => store.agents.incoming({}).map(({ text, status }) => [text, status]),
   }
 }
-
-const commandOf = (type: 'ask_user' | 'cancel_request', payload: unknown) =>
-  commandSchema.parse({ type, payload })
 
 const answered = (...answers: object[]) => [{ ok: true, result: { answers } }]
 
@@ -461,9 +326,7 @@ describe('after a crash', () => {
   test('what a group that was removed meanwhile had asked is taken back', async () => {
     const before = await open()
     const seq = await before.ask('shop', [colour])
-    await before.store.transaction({ requests: [], taskIds: [] }, transaction =>
-      transaction.deleteGroup('shop'),
-    )
+    await before.store.transaction(needs, transaction => transaction.deleteGroup('shop'))
     before.kill()
     const host = await open({ directory: before.directory })
     await until('it is closed', () => host.card(seq)?.status === 'withdrawn')

@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startDaemon } from '@hatchway/host'
+import { type Config, loadConfig } from '@hatchway/host/config'
+import { expect, onTestFinished } from 'vitest'
+
+const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
+/** Nothing of whoever runs the tests. */
+const env = { PATH: process.env.PATH, HOME: tmpdir(), TZ: 'UTC', HATCHWAY_LOG_LEVEL: 'silent' }
+
+export const node = (args: readonly string[]) =>
+  new Promise<{ code: number; out: string; err: string }>(resolve => {
+    const child = execFile(process.execPath, args, { env, cwd: tmpdir() }, (error, out, err) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
+    )
+    child.stdin?.end()
+  })
+
+/** A data directory that goes with the test, a daemon on it without agents, and one of the commands. */
+export async function openCommand(command: string, settings: Partial<Config> = {}) {
+  const data = mkdtempSync(join(tmpdir(), `hatchway-cli-${command}-`))
+  const config = await loadConfig({ data, file: undefined })
+  const daemon = await startDaemon({
+    ...config,
+    durability: 'process',
+    logLevel: 'silent',
+    agents: { ...config.agents, enabled: 'no' },
+    web: { ...config.web, enabled: 'no' },
+    ...settings,
+  })
+  await daemon.agentsReady
+  let running = true
+  const stop = async () => {
+    if (running) await daemon.stop()
+    running = false
+  }
+  onTestFinished(async () => {
+    await stop()
+    rmSync(data, { recursive: true })
+  })
+  const run = (...args: string[]) => node([bin, command, ...args, '--data', data])
+  const json = async (...args: string[]): Promise<unknown> => {
+    const { code, out, err } = await run(...args, '--json')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    return JSON.parse(out)
+  }
+  return { data, host: daemon.host, stop, run, json }
+}

@@ -1,0 +1,205 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { commandSchema, type Group, type Outcome } from '@hatchway/protocol'
+import { pino } from 'pino'
+import { onTestFinished } from 'vitest'
+import { type ConfigInput, configSchema } from '../config.ts'
+import type { GuardRules } from '../guard/guard.ts'
+import type { Watch } from '../guard/watch.ts'
+import { perform } from '../operations/index.ts'
+import type { Effect } from '../operations/types.ts'
+import { createCatalogue } from '../services/catalogue.ts'
+import { createDesk } from '../services/desk.ts'
+import type { Service } from '../services/types.ts'
+import { createPositions } from '../store/positions.ts'
+import { openStore } from '../store/sqlite.ts'
+import { createChats } from './chats.ts'
+import type { ChatEntry } from './history.ts'
+import type { Channel, Incoming } from './types.ts'
+
+export const groupOf = (folder: string, more: Partial<Group> = {}): Group => ({
+  folder,
+  jid: `chat:${folder}`,
+  name: folder,
+  main: false,
+  dialect: 'hatchway',
+  trigger: null,
+  requires_trigger: true,
+  channel: null,
+  added_at: '2026-01-01T00:00:00.000Z',
+  last_activity: null,
+  ...more,
+})
+
+/** What Ann says in a chat, unless it is said of somebody else. */
+export const saying = (jid: string, text: string, more: Partial<Incoming> = {}): Incoming => ({
+  jid,
+  sender: 'ann',
+  senderName: 'Ann',
+  text,
+  at: Date.now(),
+  ...more,
+})
+
+/** for transactions that need to know nothing beforehand */
+export const needs = { requests: [], taskIds: [] }
+
+/** A store with these groups in a directory that goes with the test; one that was filled before stays as it is. */
+export async function openGroups(
+  groups: readonly Group[],
+  directory = mkdtempSync(join(tmpdir(), 'hatchway-chats-')),
+) {
+  const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
+  let isOpen = true
+  /** as a killed process leaves it: nothing more is stored */
+  const kill = () => {
+    if (isOpen) store.close()
+    isOpen = false
+  }
+  onTestFinished(() => {
+    kill()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  if (store.groups().length === 0) {
+    await store.transaction(needs, transaction => {
+      for (const group of groups) transaction.insertGroup(group)
+    })
+  }
+  return { directory, store, kill, isOpen: () => isOpen }
+}
+
+/** Chats, desk and store as in a host, without files: what would be put into a group's directory is written down. */
+export async function openChats(options: {
+  groups: readonly Group[]
+  directory?: string | undefined
+  config?: ConfigInput | undefined
+  questionMs?: number | undefined
+  services?: readonly Service[]
+  channels?: readonly Channel[]
+  /** left out: nothing is held */
+  guard?: { rules: GuardRules; watch(): Watch | undefined }
+}) {
+  const { groups, questionMs = 600_000, services = [], channels = [], guard } = options
+  const { directory, store, kill, isOpen } = await openGroups(groups, options.directory)
+  const log = pino({ level: 'silent' })
+  const positions = createPositions(store)
+  const sent: { id: string; outcome: Outcome }[] = []
+  let kicks = 0
+  const chats = createChats({
+    store,
+    config: configSchema.parse({ timezone: 'UTC', ...options.config }),
+    log,
+    now: Date.now,
+    kick: () => {
+      kicks++
+    },
+    desk: () => desk,
+    ...(guard && { guard: { watch: guard.watch, positions, said: () => {} } }),
+    channels,
+    environment: {},
+  })
+  const catalogue = createCatalogue({ services, log, changed: () => {} })
+  const desk = createDesk({
+    catalogue,
+    store: store.requests,
+    group: store.group,
+    replies: {
+      send: (_, { id }, outcome, placed) => {
+        sent.push({ id, outcome })
+        placed()
+      },
+      progress: () => {},
+      endProgress: () => {},
+    },
+    timezone: 'UTC',
+    log,
+    now: Date.now,
+    held: (request, signal) => guard?.watch()?.take(request, signal),
+    answered: (request, outcome) => {
+      chats.questions.over(request, outcome)
+      chats.approvals?.over(request, outcome)
+    },
+  })
+  onTestFinished(async () => {
+    if (isOpen()) await desk.stop()
+  })
+  const shown: ChatEntry[] = []
+  chats.feed.subscribe(({ event }) => {
+    if (event.kind === 'entry') shown.push(event.entry)
+  })
+  const apply = (effects: readonly Effect[]) => {
+    for (const effect of effects) {
+      if (effect.kind === 'request_stored') desk.accept(effect.request)
+      if (effect.kind === 'request_over') desk.over(effect.seq, effect.outcome)
+      if (effect.kind === 'group_removed') desk.groupGone(effect.folder)
+    }
+  }
+  const context = () => ({
+    seq: positions.next(),
+    now: new Date(),
+    timezone: 'UTC',
+    limits: { openTasks: 10, openRequests: 20 },
+    services: { catalogue, questionMs },
+  })
+
+  let last = 1000 + store.lastSeq()
+  /** what an agent asks for, as it would come through the hatch; the outcome is null where the answer follows */
+  const command = async (folder: string, id: string, content: { type: string; payload: unknown }) => {
+    const effects: Effect[] = []
+    const seq = ++last
+    const outcome = await store.transaction(needs, transaction => {
+      const group = transaction.group(folder)
+      if (!group) throw new Error(`no group ${folder}`)
+      const reply = { id, directory: 'responses', shape: 'receipt' } as const
+      const result = perform(commandSchema.parse(content), {
+        ...context(),
+        transaction,
+        actor: { kind: 'group', group },
+        request: { seq, reply },
+        ...(guard && { guard: guard.rules }),
+        effect: effect => effects.push(effect),
+      })
+      transaction.insertCommand({
+        seq,
+        group: folder,
+        directory: 'tasks',
+        file: `${id}.json`,
+        inode: seq,
+        mtimeUs: 0,
+        dialect: 'hatchway',
+        type: content.type,
+        requestId: id,
+        reply,
+        outcome: result,
+        receivedAt: Date.now(),
+        tookUs: 0,
+      })
+      return result
+    })
+    apply(effects)
+    return { seq, outcome }
+  }
+  const jidOf = (folder: string) => groups.find(group => group.folder === folder)?.jid ?? `chat:${folder}`
+  return {
+    directory,
+    store,
+    chats,
+    catalogue,
+    desk,
+    apply,
+    context,
+    command,
+    jidOf,
+    kill,
+    /** every card and message that whoever looks has seen appear or change */
+    shown,
+    kicks: () => kicks,
+    sent: (id: string) => sent.filter(each => each.id === id).map(({ outcome }) => outcome),
+    say: (
+      folder: string,
+      text: string,
+      { channel = 'test', ...more }: Partial<Incoming> & { channel?: string } = {},
+    ) => chats.reception.receive(channel, saying(jidOf(folder), text, more)),
+  }
+}
