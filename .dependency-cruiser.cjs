@@ -34,10 +34,33 @@ module.exports = {
       [
         '^packages/protocol/',
         '^packages/spool/src/index',
-        '^packages/host/src/(index|config|api/index)\\.ts$',
+        '^packages/host/src/(index|config|api/index|supervisor/index)\\.ts$',
       ],
       'people go through the same API as the console',
     ),
+    {
+      name: 'supervisor-is-plain',
+      comment: 'it is loaded whole at its start, and a bad revision must not keep it from starting',
+      severity: 'error',
+      from: { path: '^packages/host/src/supervisor/', pathNot: '\\.test\\.ts$' },
+      to: {
+        dependencyTypesNot: ['core'],
+        pathNot: '^packages/host/src/(supervisor/|store/lock-file|agents/sandboxes/processes)',
+      },
+    },
+    only(
+      'web-speaks-the-api',
+      '^packages/web/',
+      ['^packages/protocol/'],
+      'a browser goes through the same API as people',
+    ),
+    {
+      name: 'web-knows-types-only',
+      comment: 'what the protocol is made of stays out of the page',
+      severity: 'error',
+      from: { path: '^packages/web/src' },
+      to: { path: '^packages/protocol/', dependencyTypesNot: ['type-only'] },
+    },
     {
       name: 'protocol-does-no-io',
       severity: 'error',
@@ -71,7 +94,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'default'],
-      extensions: ['.ts', '.mjs', '.js', '.cjs'],
+      extensions: ['.ts', '.tsx', '.mjs', '.js', '.cjs'],
     },
   },
 }

@@ -1,11 +1,14 @@
 /**
- * Writes what docs/ says about the protocol from the schemas that check it: docs/schemas/*.json, and the tables in
- * docs/protocol.md between their markers. With --check nothing is written, and a file that is out of date is an error.
+ * Writes what docs/ says about the protocol and the API from the schemas that check them: docs/schemas/*.json,
+ * docs/openapi.json, and the tables in docs/protocol.md between their markers. With --check nothing is written, and a
+ * file that is out of date is an error.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandTypes, errorCodes, type JsonSchema, jsonSchemas, payloadJsonSchema } from '@hatchway/protocol'
+import { openApiDocument } from '../packages/host/src/api/openapi.ts'
+import { published } from '../packages/host/src/api/routes.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 const schemaFolder = join(docs, 'schemas')
@@ -89,6 +92,7 @@ const wanted = new Map<string, string>()
 for (const [name, schema] of Object.entries(jsonSchemas())) {
   wanted.set(join(schemaFolder, `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`)
 }
+wanted.set(join(docs, 'openapi.json'), `${JSON.stringify(openApiDocument(published), null, 2)}\n`)
 wanted.set(protocolPage, withTables(readFileSync(protocolPage, 'utf8')))
 
 const outdated = [...wanted].filter(([path, content]) => current(path) !== content).map(([path]) => path)

@@ -26,7 +26,7 @@ const purposes = {
     { package: 'containerd', service: true, without: 'tests of agents in Docker' },
     { package: 'podman', service: true, without: 'tests of agents in Podman' },
     { package: 'runc', without: 'tests of agents in Docker and Podman' },
-    { package: 'chromium', without: 'tests of the chat in a browser' },
+    { package: 'chromium', without: 'tests of the console in a browser' },
     { package: 'radicale', service: true, without: 'tests of calendars on a real server' },
   ],
   bench: [
@@ -65,16 +65,19 @@ function checkNode() {
   return false
 }
 
-/** The agent's side in one file, for the sandboxes. Quick where it is up to date. */
-function bundleAgent() {
+/** Quick where it is up to date. */
+function make(script, what) {
   const node = Number.parseInt(process.versions.node, 10) >= neededNode ? process.execPath : ownNode
-  const { status, stderr } = spawnSync(node, [join(root, 'packages', 'agent', 'bundle.ts')], {
-    encoding: 'utf8',
-  })
+  const { status, stderr } = spawnSync(node, [join(root, 'packages', ...script)], { encoding: 'utf8' })
   if (status === 0) return true
-  say(`the agent's side could not be bundled: ${stderr}`)
+  say(`${what} could not be made: ${stderr}`)
   return false
 }
+
+/** The agent's side in one file, for the sandboxes; and the console in the browser, where somebody may look at it. */
+const makeParts = purpose =>
+  make(['agent', 'bundle.ts'], 'the agent’s side') &&
+  (purpose === 'bench' || make(['web', 'build.ts'], 'the console'))
 
 /** The command that makes us root, if we are not; undefined: there is none that asks for nothing. */
 function becomeRoot() {
@@ -108,7 +111,7 @@ function main(purpose) {
     say(`say what for: ${Object.keys(purposes).join(', ')}`)
     return 64
   }
-  if (!checkNode() || !bundleAgent()) return 1
+  if (!checkNode() || !makeParts(purpose)) return 1
   const missing = () => parts.filter(part => !isInstalled(part))
   if (missing().length === 0) return 0
   install(missing())

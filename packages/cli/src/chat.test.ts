@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startDaemon } from '@hatchway/host'
@@ -210,6 +210,48 @@ test('is a conversation at a terminal, until Ctrl-D', async () => {
   running.child.stdin?.write('\u0004')
   expect(await running.ended).toBe(0)
   expect(running.out()).not.toContain('│ hello there')
+})
+
+test('files are sent and saved at a terminal', async () => {
+  const { data, host, answered } = await open()
+  const command = [process.execPath, bin, 'chat', '--data', data].join(' ')
+  const running = begin('script', ['--quiet', '--flush', '--return', '--command', command, '/dev/null'])
+  const seen = (text: string) => vi.waitFor(() => expect(running.out()).toContain(text), patience)
+  const type = (line: string) => running.child.stdin?.write(`${line}\r`)
+  await seen('/attach sends a file')
+  const path = join(data, 'my notes.txt')
+  writeFileSync(path, 'buy milk')
+  type(`/attach "${path}" read this`)
+  await seen('hatchway: sent my notes.txt')
+  type(`/attach ${path}`)
+  await vi.waitFor(() => expect(host.store.agents.incoming({})).toHaveLength(2), patience)
+  expect(host.store.agents.incoming({})).toMatchObject([
+    { text: 'read this', attachments: [{ name: 'my notes.txt', type: 'text/plain', bytes: 8 }] },
+    { text: '', attachments: [{ name: 'my notes.txt' }] },
+  ])
+  type('/attach /nowhere/at/all')
+  await seen('/nowhere/at/all is not a file that can be sent.')
+
+  writeFileSync(join(data, 'groups', 'main', 'out'), 'from the agent')
+  const payload = { text: 'here', attachments: [{ path: 'out', name: 'out\u001b[31m.txt' }] }
+  post(
+    join(data, 'ipc', 'main', 'messages'),
+    JSON.stringify({ version: 1, id: 'f-1', type: 'send_message', payload }),
+    { name: freshName() },
+  )
+  expect(await answered('main', 'f-1')).toMatchObject({ ok: true })
+  await seen('│ (file 1, /save 1: out_[31m.txt, text/plain, 14 bytes)')
+  const saved = join(data, 'saved.txt')
+  type(`/save 1 ${saved}`)
+  await seen(`hatchway: saved ${saved}`)
+  expect(readFileSync(saved, 'utf8')).toBe('from the agent')
+  type(`/save 1 ${saved}`)
+  await seen('could not be written: EEXIST')
+  type('/save 9')
+  await seen('which file?')
+  expect(existsSync(join(data, 'groups', 'main', 'attachments'))).toBe(true)
+  running.child.stdin?.write('\u0004')
+  expect(await running.ended).toBe(0)
 })
 
 const colour = { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue\u001b[2J' }] }

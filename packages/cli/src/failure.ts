@@ -33,6 +33,10 @@ function explain(error: unknown): { sentence: string; exitCode: number } {
     case 'DataDirectoryUnusable':
     case 'DaemonGone':
     case 'StoreTooNew':
+    case 'AlreadySupervised':
+    case 'ArchiveBroken':
+    case 'RestoreRefused':
+    case 'ImportRefused':
       return { sentence, exitCode }
     case 'ApiError':
       return {

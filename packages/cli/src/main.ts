@@ -1,21 +1,32 @@
 import { Command, CommanderError } from 'commander'
 import about from '../package.json' with { type: 'json' }
+import { addAgents } from './commands/agents.ts'
 import { addApprovals } from './commands/approvals.ts'
 import { addAudit } from './commands/audit.ts'
+import { addBackup } from './commands/backup.ts'
 import { addChat } from './commands/chat.ts'
+import { addCompletion } from './commands/completion.ts'
 import { addConfig } from './commands/config.ts'
+import { addDemo } from './commands/demo.ts'
+import { addDeploys } from './commands/deploys.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addErrors } from './commands/errors.ts'
 import { addGroups } from './commands/groups.ts'
+import { addImport } from './commands/import.ts'
+import { addInit } from './commands/init.ts'
+import { addJobs } from './commands/jobs.ts'
 import { addMessages } from './commands/messages.ts'
+import { addPassword } from './commands/password.ts'
 import { addPost } from './commands/post.ts'
 import { addRuns } from './commands/runs.ts'
 import { addServices } from './commands/services.ts'
+import { addSupervise } from './commands/supervise.ts'
 import { addTail } from './commands/tail.ts'
 import { addTaints } from './commands/taints.ts'
 import { addTasks } from './commands/tasks.ts'
 import { addUp } from './commands/up.ts'
 import { addUsage } from './commands/usage.ts'
+import { addWorktrees } from './commands/worktrees.ts'
 import { complain, exitCodes } from './failure.ts'
 import { quietBrokenPipe } from './output.ts'
 
@@ -40,15 +51,22 @@ Exit codes:
   64 the command line makes no sense`,
     )
   for (const add of [
+    addInit,
     addUp,
+    addDemo,
+    addSupervise,
+    addDeploys,
     addChat,
     addGroups,
+    addAgents,
     addTasks,
+    addJobs,
     addMessages,
     addRuns,
     addServices,
     addTaints,
     addUsage,
+    addWorktrees,
     addApprovals,
     addAudit,
     addErrors,
@@ -56,6 +74,10 @@ Exit codes:
     addTail,
     addConfig,
     addDoctor,
+    addBackup,
+    addImport,
+    addPassword,
+    addCompletion,
   ])
     add(program)
   try {

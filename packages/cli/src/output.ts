@@ -13,9 +13,14 @@ export function quietBrokenPipe(): void {
   process.stderr.on('error', end)
 }
 
+/** Whatever this process prints, and whether somebody reads it, is not what it is for. */
+export function writesInPassing(): void {
+  needsReader = false
+}
+
 /** For a daemon, whose work is not its output: it goes on when nobody reads that any more, and never waits for it. */
 export function sayInPassing(line: string): void {
-  needsReader = false
+  writesInPassing()
   process.stdout.write(`${line}\n`)
 }
 

@@ -4,6 +4,7 @@ import type { Outcome, Task } from '@hatchway/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { layoutOf } from '../src/layout.ts'
 import { registerGroups } from '../src/register.ts'
+import type { IncomingRow } from '../src/store/agent-types.ts'
 import { openStore } from '../src/store/sqlite.ts'
 import type { CommandRow, MessageRow } from '../src/store/types.ts'
 import { configFor, type Live, openLive, temporaryFolder, until } from './live.ts'
@@ -39,6 +40,7 @@ let messages: Map<string, MessageRow[]>
 let questions: Map<number, MessageRow>
 let tasks: Map<string, Task>
 let prompts: Map<string, Task[]>
+let incoming: Map<string, IncomingRow[]>
 let errors: Map<string, string[]>
 
 beforeAll(async () => {
@@ -83,6 +85,10 @@ beforeAll(async () => {
   await until('every file is handled', () => live.events.length >= all.length)
   await until('every answer is given', () => readdirSync(layout.spool).every(isEmptied))
 
+  await until('everything the host does itself is done', () =>
+    (live.host.services()?.desk.open() ?? []).every(({ kind }) => kind !== 'work'),
+  )
+
   journal = grouped(live.host.store.commands({ limit: 100_000 }), row => `${row.group}/${row.file}`)
   messages = grouped(live.host.store.messages({}), row => row.messageId ?? row.text)
   questions = new Map(
@@ -90,6 +96,7 @@ beforeAll(async () => {
   )
   tasks = new Map(live.host.store.tasks({}).map(task => [task.id, task]))
   prompts = grouped([...tasks.values()], task => task.prompt)
+  incoming = grouped(live.host.store.agents.incoming({}), ({ text }) => text)
   errors = grouped(readdirSync(layout.errors), originalName)
 })
 afterAll(() => live.close())
@@ -163,6 +170,23 @@ const expectQuestion: Check = (_, sender, happened, __, seq) => {
   expect(questions.get(question?.messageId ?? 0)).toMatchObject({ group: sender, jid: jidOf(sender) })
 }
 
+const expectPeriodicAgent: Check = ({ mark }, sender, happened) => {
+  const group = live.host.store.groups().find(({ name }) => name === mark)
+  const found = prompts.get(mark) ?? []
+  expect(found).toHaveLength(happened ? 1 : 0)
+  if (!happened) return expect(group).toBeUndefined()
+  const { dialect } = live.host.store.group(sender) ?? {}
+  expect(group).toMatchObject({ folder: mark, main: false, dialect })
+  expect(found[0]).toMatchObject({ group: mark, created_by: sender, schedule_value: '0 9 * * *' })
+}
+
+/** Whatever the file says, the message is for the sender's own agent. */
+const expectReset: Check = ({ mark }, sender, happened) => {
+  const found = incoming.get(mark) ?? []
+  expect(found).toHaveLength(happened ? 1 : 0)
+  if (happened) expect(found[0]).toMatchObject({ group: sender, status: 'waiting' })
+}
+
 /** What a refresh does is seen further down; the others have nothing to do anything with yet. */
 const expectNothing: Check = ({ mark }) => expect(messages.has(mark) || prompts.has(mark)).toBe(false)
 
@@ -178,6 +202,9 @@ const expectEffect: Record<(typeof families)[Intent['op']], Check> = {
   shell: expectNothing,
   'host later': expectNothing,
   'self later': expectNothing,
+  'periodic agent': expectPeriodicAgent,
+  reset: expectReset,
+  finish: expectNothing,
 }
 
 function answerTo(id: string, shape: NonNullable<Said['reply']>['shape'], outcome: Outcome): unknown {
@@ -239,9 +266,9 @@ test('nothing else happened', () => {
   expect(live.events).toHaveLength(all.length)
   expect(live.host.store.messages({})).toHaveLength(done('chat', 'question'))
   expect(questions.size).toBe(done('question'))
-  expect(tasks.size).toBe(taskIds.length + victims.length + done('schedule'))
+  expect(tasks.size).toBe(taskIds.length + victims.length + done('schedule', 'periodic agent'))
   expect(live.host.store.groups()).toHaveLength(
-    3 * writers.length + victims.length + done('register') - done('unregister'),
+    3 * writers.length + victims.length + done('register', 'periodic agent') - done('unregister'),
   )
   expect(readdirSync(live.layout.errors)).toHaveLength(2 * all.filter(({ code }) => !isDone(code)).length)
 })

@@ -32,6 +32,9 @@ export const families: Record<
   | 'shell'
   | 'host later'
   | 'self later'
+  | 'periodic agent'
+  | 'reset'
+  | 'finish'
 > = {
   send_message: 'chat',
   reply: 'chat',
@@ -46,10 +49,10 @@ export const families: Record<
   unregister_group: 'unregister',
   refresh_groups: 'refresh',
   schedule_host_job: 'host later',
-  create_periodic_agent: 'host later',
+  create_periodic_agent: 'periodic agent',
   deploy: 'host later',
-  reset_context: 'self later',
-  finished_work: 'self later',
+  reset_context: 'reset',
+  finished_work: 'finish',
   sync_worktree: 'self later',
   call_service: 'self later',
   ask_user: 'question',
@@ -67,6 +70,9 @@ const targetsOf: Record<(typeof families)[Op], readonly Target[]> = {
   shell: ['own'],
   'host later': ['host'],
   'self later': ['own'],
+  'periodic agent': ['host'],
+  reset: ['own'],
+  finish: ['own'],
 }
 
 /** The permission table in the documents' words, written down a second time. `done`, `answer follows`, or the code. */
@@ -99,6 +105,13 @@ function verdict(op: Op, sender: Sender, target: Target): string {
       return main ? 'unavailable' : 'forbidden'
     case 'self later':
       return 'unavailable'
+    case 'periodic agent':
+      return main ? 'done' : 'forbidden'
+    case 'reset':
+      return 'done'
+    case 'finish':
+      // No agents are run here, so no run is going on.
+      return 'wrong_state'
   }
 }
 

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLayout, type Layout, layoutOf } from '../src/layout.ts'
-import { migrate, readMigrations } from '../src/store/migrate.ts'
+import { lookInto } from '../src/store/look.ts'
+import { migrate, newestVersion, readMigrations } from '../src/store/migrate.ts'
 import { openStore } from '../src/store/sqlite.ts'
 import { launch } from './launch.ts'
 import { openLive, temporaryFolder, until } from './live.ts'
@@ -116,6 +117,42 @@ test('a data directory of the first version is taken over with everything in it'
   await until('it is answered', () => readdirSync(join(layout.ipc, 'family', 'responses')).length === 1)
   expect(answer('family', 'r10')).toMatchObject({ ok: true, result: { task_id: '3', status: 'paused' } })
 })
+
+test.each(readMigrations().map(({ version }) => version))(
+  'a store of version %i is looked at as it is, and taken over with what is in it',
+  async version => {
+    const { layout } = firstVersion()
+    const database = new DatabaseSync(layout.database)
+    migrate(
+      database,
+      readMigrations().filter(migration => migration.version <= version),
+    )
+    if (version >= 2) database.exec("INSERT INTO sessions VALUES ('family', 'a session')")
+    if (version >= 3)
+      database.exec("INSERT INTO todos VALUES ('family', '0000abcd', 'water the plants', 0, 1769900000000, NULL)")
+    database.close()
+    expect(await lookInto(layout.database)).toMatchObject({
+      version,
+      newest: newestVersion,
+      damage: [],
+      groups: [{ folder: 'family' }, { folder: 'main', main: true }],
+      messages: { pending: 1, failed: 0 },
+      audit: { ok: true },
+    })
+    const store = openStore({ path: layout.database, durability: 'process' })
+    onTestFinished(() => store.close())
+    expect(store.groups()).toHaveLength(2)
+    expect(store.tasks({})).toMatchObject([
+      { id: '3', status: 'active' },
+      { id: 'done', status: 'cancelled' },
+    ])
+    expect(store.tasks({}).map(({ job }) => job)).toEqual([undefined, undefined])
+    expect(store.messages({})).toMatchObject([{ text: 'decided', status: 'pending' }])
+    expect(store.commands({ limit: 10 })).toHaveLength(2)
+    if (version >= 2) expect(store.agents.session('family')).toBe('a session')
+    if (version >= 3) expect(store.todos('family')).toHaveLength(1)
+  },
+)
 
 test('a data directory of a newer version is not touched, and the daemon says why', async () => {
   const { data, layout } = firstVersion()

@@ -15,6 +15,17 @@ export type FaultStep =
   | 'quarantined'
   | 'discarding'
   | 'snapshots'
+  | 'sync_examined'
+  | 'sync_recorded'
+  | 'sync_pushed'
+  | 'sync_delivered'
+  | 'sync_told'
+  | 'copied'
+  | 'attached'
+  | 'deploy_stored'
+  | 'deploy_handed'
+  | 'deploy_restarting'
+  | 'deploy_up'
 
 export type Fault = (step: FaultStep) => void
 

@@ -1,9 +1,14 @@
+import { join } from 'node:path'
 import { refusal } from '@hatchway/protocol'
 import { createClaims, createQuarantine, createSpool, type Report, type Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
+import { inside } from './agents/mounts.ts'
 import type { OpenAgents } from './agents/open.ts'
+import { createAttachments } from './attachments/attachments.ts'
 import { createChats } from './channels/chats.ts'
 import type { Config } from './config.ts'
+import { createDeploys } from './deploy/deploys.ts'
+import { isFor, type Supervisor } from './deploy/supervised.ts'
 import { createEffects } from './effects/effects.ts'
 import { createOutbox } from './effects/outbox.ts'
 import { createReplies } from './effects/replies.ts'
@@ -25,6 +30,8 @@ import {
 } from './layout.ts'
 import { acquire } from './lock.ts'
 import { createLogger } from './logger.ts'
+import { createChanges } from './metrics/changes.ts'
+import { createMeter } from './metrics/meter.ts'
 import { createOperator } from './operator.ts'
 import { createRateLimit } from './policy/rate.ts'
 import { type Catalogue, createCatalogue, digestOf, listingFor } from './services/catalogue.ts'
@@ -34,13 +41,17 @@ import { createSaidTodos } from './services/said-todos.ts'
 import { sweepUnread } from './services/unread.ts'
 import { createPositions } from './store/positions.ts'
 import { openStore } from './store/sqlite.ts'
+import { handoverFile } from './supervisor/handover.ts'
 import type { CommandEvent, Host } from './types.ts'
 import { version } from './version.ts'
+import { type OpenWorks, openWorks, rulesWithoutDaemon } from './works/open.ts'
 
 export interface OpenOptions {
   /** false: only for a moment, to look or to change something; no file is taken */
   watch: boolean
   log?: Logger
+  /** who starts this process again when it has ended; left out: nobody */
+  supervision?: { supervisor: Supervisor; restart(code: number): void } | undefined
 }
 
 const pruneEveryMs = 60_000
@@ -49,6 +60,8 @@ const pruneAgainMs = 50
 /** how long a large answer is given again to whoever asks again */
 const largeAnswersMs = 3_600_000
 const lockWaitMs = 3000
+/** a command that has it for a moment must not make a new revision look broken */
+const patientLockWaitMs = 15_000
 /** More than finished files that may still lie in the spool: without its row, one would be executed again. */
 const rowsNeeded = 200_000
 
@@ -60,7 +73,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const layout = layoutOf(config.data)
   createLayout(layout)
   const lock = await acquire(config.data, {
-    waitMs: lockWaitMs,
+    waitMs: options.supervision ? patientLockWaitMs : lockWaitMs,
     purpose: options.watch ? 'daemon' : 'command',
   })
   clearStaging(layout)
@@ -84,11 +97,15 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     log,
     fault,
     now,
-    services: group => catalogue && listingFor(catalogue, group, questionMs),
+    services: group =>
+      catalogue && listingFor(catalogue, group, { questionMs, commands: works?.offersTo(group) ?? [] }),
   })
   const replies = createReplies({ layout, owner, log })
   const listeners = new Set<(event: CommandEvent) => void>()
+  const answerListeners = new Set<(seq: number) => void>()
   const startedAt = now().toISOString()
+  const meter = createMeter(Date.now())
+  const changes = createChanges()
   let spool: Spool | undefined
   let agents: OpenAgents | undefined
   const contexts = createContexts(store)
@@ -101,10 +118,35 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   let guard: OpenGuard | undefined
   let catalogue: Catalogue | undefined
   let desk: Desk | undefined
+  let works: OpenWorks | undefined
   const positions = createPositions(store)
+  const attachments = options.watch
+    ? createAttachments({
+        config,
+        layout,
+        store,
+        positions,
+        owner,
+        placeOf: folder => (isInside(folder) ? inside.group : join(layout.groups, folder)),
+        ...(isGuarded
+          ? {
+              findSecrets: async (payload, about) =>
+                guard ? guard.findSecrets(payload, about) : [{ kind: 'search_failed', where: 'payload' }],
+            }
+          : {}),
+        apply: all => effects.apply(all),
+        fault,
+        log,
+        now: Date.now,
+      })
+    : undefined
+  /** whether the group's agent sees the host's directories under other names */
+  const isInside = (folder: string) =>
+    (config.groups[folder]?.sandbox ?? agents?.choice.sandbox?.name ?? config.agents.sandbox) !== 'process'
   const chats = options.watch
     ? createChats({
         store,
+        files: attachments,
         config,
         log,
         now: Date.now,
@@ -160,9 +202,16 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       desk?.groupGone(folder)
       agents?.agents.kick()
     },
+    sessions: () => agents?.agents,
     desk: () => desk,
-    tasksChanged: () => agents?.scheduler.kick(),
-    groupsChanged: () => chats?.groupsChanged(),
+    tasksChanged: () => {
+      changes.note('tasks')
+      agents?.scheduler.kick()
+    },
+    groupsChanged: () => {
+      changes.note('groups')
+      chats?.groupsChanged()
+    },
     log,
     fault,
   })
@@ -172,6 +221,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     quarantine,
     effects,
     positions,
+    host: () => works?.rules ?? rulesWithoutDaemon(config),
     now,
     adopt: (path, inbox, drop, name) =>
       spool ? spool.adopt(path, inbox, drop, name) : adoptLater(path, inbox, drop, name),
@@ -207,7 +257,15 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     chats,
     agents: () => agents,
     services: () => catalogue && desk && { catalogue, desk },
+    works: () => works,
     mode: folder => spool?.mode(folder),
+    isReady: () => false,
+    meter,
+    changes,
+    onAnswered(listener) {
+      answerListeners.add(listener)
+      return () => answerListeners.delete(listener)
+    },
     start: async () => {},
     startAgents: async () => {},
     subscribe(listener) {
@@ -233,8 +291,54 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     changed: () => snapshots.servicesAre(digestOf(known, questionMs)),
   })
   catalogue = known
+  const handover = handoverFile(config.data)
+  const { supervision } = options
+  const isSupervised = supervision !== undefined && isFor(supervision.supervisor, handover)
+  if (supervision && !isSupervised) log.warn('the supervisor looks after another data directory')
+  const deploys = createDeploys({
+    settings: config.deploy,
+    handover,
+    isSupervised,
+    store,
+    environment: process.env,
+    restart: code => supervision?.restart(code),
+    told: () => agents?.agents.kick(),
+    log,
+    fault,
+    now: Date.now,
+  })
+  const worktrees =
+    Object.keys(config.repos).length === 0
+      ? undefined
+      : (await import('./worktrees/worktrees.ts')).createWorktrees({
+          config,
+          layout,
+          owner,
+          audit: store.audit,
+          isRegistered: folder => store.group(folder) !== undefined,
+          tell: (folder, about, text) => {
+            const group = store.group(folder)
+            if (group) chats?.reception.note(group, about, text)
+          },
+          fault,
+          log,
+        })
+  const opened = openWorks({
+    config,
+    layout,
+    owner,
+    store,
+    effects,
+    ...(isGuarded ? { guard: rules } : {}),
+    works: attachments ? [attachments.work] : [],
+    worktrees,
+    deploys,
+    runOf: folder => agents?.agents.runOf(folder),
+  })
+  works = opened
   const requests = createDesk({
     catalogue: known,
+    work: opened.work,
     store: store.requests,
     group: store.group,
     replies,
@@ -246,6 +350,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       chats?.questions.over(request, outcome)
       chats?.approvals?.over(request, outcome)
       guard?.read(request, outcome)
+      meter.answered(request.seq, Date.now())
+      for (const listener of answerListeners) listener(request.seq)
     },
   })
   desk = requests
@@ -264,6 +370,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         timezone: config.timezone,
         limits: config.limits,
         services,
+        host: opened.rules,
       }),
       environment: process.env,
       log,
@@ -282,12 +389,14 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     fault,
     handledBefore: reboot.handledBefore,
     services,
+    host: opened.rules,
     ...(guard ? { guard: rules } : {}),
     publish: event => {
       for (const listener of listeners) listener(event)
     },
     hasListeners: () => listeners.size > 0,
     announce: true,
+    meter,
     now: Date.now,
   })
   const running = createSpool({
@@ -343,6 +452,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   }
 
   let stopped = false
+  let started = false
   let strays: Strays | undefined
   let unread: { stop(): void } | undefined
   let chores: NodeJS.Timeout | undefined
@@ -350,6 +460,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   return {
     ...host,
     status: () => ({ ...host.status(), ...intake.counts() }),
+    isReady: () => started && !stopped,
     async start() {
       rehearse(config)
       for (const group of store.groups()) {
@@ -365,10 +476,12 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       })
       const cleanlyStopped = store.meta('snapshots') === version
       store.setMeta('snapshots', '')
+      attachments?.start()
       requests.resume()
       chats?.questions.mend()
       chats?.approvals?.mend()
       await running.start()
+      started = true
       reboot.over()
       known
         .start()
@@ -421,9 +534,12 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           replies.clear(folder)
         },
         tasksChanged: folder => {
+          changes.note('tasks')
+          changes.note('jobs')
           snapshots.tasksChanged(folder)
           snapshots.settle(false)
         },
+        worktrees,
         log,
       })
       if (stopped) return opened.stop()
@@ -434,9 +550,12 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     async stop() {
       stopped = true
       clearTimeout(chores)
+      attachments?.stop()
       strays?.stop()
       await chats?.disconnect()
+      await deploys.stop()
       await agents?.stop()
+      await worktrees?.stop()
       unread?.stop()
       await requests.stop()
       await guard?.stop()

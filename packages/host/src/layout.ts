@@ -4,7 +4,10 @@ import { dialects, type Group, inboundDirectories } from '@hatchway/protocol'
 import { type Inbox, type Owner, pinDirectory } from '@hatchway/spool'
 import type { Config } from './config.ts'
 
-/** Where everything lies below the data directory. Only `ipc/{folder}` and `groups/{folder}` are ever mounted. */
+/**
+ * Where everything lies below the data directory. Only `ipc/{folder}`, `groups/{folder}`, `worktrees/{folder}` and,
+ * read-only, `repos/{name}.git` are ever mounted.
+ */
 export interface Layout {
   ipc: string
   errors: string
@@ -14,6 +17,12 @@ export interface Layout {
   state: string
   database: string
   groups: string
+  /** of repositories that groups work on: what they begin from */
+  repos: string
+  /** what each group has of its repository */
+  worktrees: string
+  /** what people and agents have sent: the host's own copies */
+  files: string
 }
 
 export function layoutOf(data: string): Layout {
@@ -26,11 +35,14 @@ export function layoutOf(data: string): Layout {
     state,
     database: join(state, 'hatchway.db'),
     groups: join(data, 'groups'),
+    repos: join(data, 'repos'),
+    worktrees: join(data, 'worktrees'),
+    files: join(data, 'files'),
   }
 }
 
 export function createLayout(layout: Layout): void {
-  for (const path of [layout.state, layout.spool, layout.staging])
+  for (const path of [layout.state, layout.spool, layout.staging, layout.files])
     mkdirSync(path, { recursive: true, mode: 0o700 })
   for (const path of [layout.ipc, layout.groups]) mkdirSync(path, { recursive: true, mode: 0o755 })
   mkdirSync(layout.errors, { recursive: true, mode: 0o750 })
@@ -66,6 +78,11 @@ const dropsOf = (group: Pick<Group, 'dialect'>): string[] => [
 ]
 export const possibleDrops: readonly string[] = inboundDirectories
 
+/** The agent's directories below `ipc/{folder}`. */
+export const directoriesOf = (group: Pick<Group, 'dialect'>): string[] => [
+  ...new Set([...dropsOf(group), ...dialects[group.dialect].directories]),
+]
+
 /**
  * Whom the container's processes run as. A host that is root gives what it writes to them, so that they can read and
  * remove it (lesson 23, the most reported fault of all); any other host runs them under its own uid.
@@ -79,11 +96,14 @@ export function containerOwner(config: Config): Owner | undefined {
  * The directories of a group, with the right owner and mode. The parent stays the host's: a container that has it
  * mounted cannot put anything in the place of a subdirectory or a snapshot (lesson 4).
  */
-export function createGroupDirectories(layout: Layout, group: Group, owner: Owner | undefined): void {
+export function createGroupDirectories(
+  layout: Layout,
+  group: Pick<Group, 'folder' | 'dialect'>,
+  owner: Owner | undefined,
+): void {
   const parent = join(layout.ipc, group.folder)
   mkdirSync(parent, { recursive: true, mode: 0o755 })
-  const names = new Set([...dropsOf(group), ...dialects[group.dialect].directories])
-  for (const name of names) ownedDirectory(join(parent, name), owner)
+  for (const name of directoriesOf(group)) ownedDirectory(join(parent, name), owner)
   ownedDirectory(join(layout.groups, group.folder), owner)
 }
 

@@ -1,6 +1,41 @@
 import { type Logger, pino } from 'pino'
 import type { Config } from './config.ts'
+import { createRedaction } from './redaction.ts'
 
-/** Structured lines on standard error; standard output belongs to whoever started us. */
-export const createLogger = (config: Config): Logger =>
-  pino({ level: config.logLevel, base: null }, pino.destination({ dest: 2, sync: true }))
+/**
+ * Structured lines on standard error; standard output belongs to whoever started us. Each line is looked through
+ * before it is written: an error of a library may quote an address with a password in it, or a header with a key.
+ */
+export function createLogger(
+  config: Pick<Config, 'logLevel'>,
+  options: { environment?: NodeJS.ProcessEnv; write?: (line: string) => void } = {},
+): Logger {
+  const redacted = createRedaction(options.environment ?? process.env)
+  const target = options.write ? undefined : pino.destination({ dest: 2, sync: true })
+  const write = options.write ?? ((line: string) => target?.write(line))
+  return pino(
+    {
+      level: config.logLevel,
+      base: null,
+      redact: { paths: [...secretFields, ...secretFields.map(name => `*.${name}`)], censor: '[redacted]' },
+    },
+    { write: line => void write(redacted(line)) },
+  )
+}
+
+/** What is secret by its name, whatever it holds. */
+const secretFields = [
+  'authorization',
+  'cookie',
+  'password',
+  'passwordHash',
+  'secret',
+  'token',
+  'apiKey',
+  'api_key',
+  'headers.authorization',
+  'headers.cookie',
+  '["x-api-key"]',
+  'headers["x-api-key"]',
+  'headers["set-cookie"]',
+]

@@ -1,7 +1,7 @@
 import { type ApiServer, serveApi } from './api/serve.ts'
-import { serveWeb, type WebServer } from './api/web-server.ts'
+import { checkWeb, serveWeb, type WebServer } from './api/web-server.ts'
 import type { Config } from './config.ts'
-import { openHost } from './host.ts'
+import { type OpenOptions, openHost } from './host.ts'
 import { createLogger } from './logger.ts'
 import type { Host } from './types.ts'
 
@@ -17,9 +17,10 @@ export interface Daemon {
 }
 
 /** The daemon: resolves when files are being handled and whatever was waiting is finished. */
-export async function startDaemon(config: Config): Promise<Daemon> {
+export async function startDaemon(config: Config, supervision?: OpenOptions['supervision']): Promise<Daemon> {
+  checkWeb(config)
   const log = createLogger(config)
-  const host = await openHost(config, { watch: true, log })
+  const host = await openHost(config, { watch: true, log, supervision })
   const warning = () => host.agents()?.choice.warning
   let api: ApiServer | undefined
   let web: WebServer | undefined
@@ -30,7 +31,7 @@ export async function startDaemon(config: Config): Promise<Daemon> {
       ...(chats ? { chat: { chats, warning } } : {}),
     })
     await host.start()
-    if (chats) web = await serveWeb({ store: host.store, config, chats, log, warning })
+    if (chats) web = await serveWeb({ store: host.store, config, chats, host, log, warning })
   } catch (error) {
     await api?.close()
     await host.stop()
@@ -39,7 +40,13 @@ export async function startDaemon(config: Config): Promise<Daemon> {
   const { close } = api
   const agentsReady = host
     .startAgents()
-    .catch(error => log.error({ err: error }, 'agents cannot be started; the hatch works all the same'))
+    .catch(error => {
+      log.error({ err: error }, 'agents cannot be started; the hatch works all the same')
+      // A new revision that cannot do that is not to stay.
+      host.works()?.deploys.giveUp()
+    })
+    .then(() => host.works()?.deploys.up())
+    .catch(error => log.error({ err: error }, 'nobody could be told that the host is up'))
     .then(() => {
       const choice = host.agents()?.choice
       return choice && { sandbox: choice.sandbox?.name, reason: choice.reason, warning: choice.warning }

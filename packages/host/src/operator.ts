@@ -1,10 +1,10 @@
-import type { Command, Outcome } from '@hatchway/protocol'
+import type { Command, Group, Outcome } from '@hatchway/protocol'
 import { refusal } from '@hatchway/protocol'
 import type { Quarantine } from '@hatchway/spool'
 import type { Config } from './config.ts'
 import type { Effects } from './effects/effects.ts'
 import { addGroup, perform } from './operations/index.ts'
-import type { Effect, OperationContext } from './operations/types.ts'
+import type { Effect, HostRules, OperationContext } from './operations/types.ts'
 import type { Positions } from './store/positions.ts'
 import type { Store } from './store/types.ts'
 import type { Host } from './types.ts'
@@ -16,6 +16,8 @@ export function createOperator(options: {
   quarantine: Quarantine
   effects: Effects
   positions: Positions
+  /** what the daemon does itself; undefined: no daemon runs */
+  host(): HostRules | undefined
   /** has a file of ours handled, now or by the next daemon; an error code if it cannot be moved */
   adopt(path: string, inbox: string, drop: string, name: string): string | undefined
   now(): Date
@@ -23,7 +25,7 @@ export function createOperator(options: {
   const { config, store, quarantine, effects, positions, now } = options
 
   const asOperator = async (
-    needs: { taskIds: string[] },
+    needs: { taskIds: string[]; about?: Group | undefined },
     work: (context: OperationContext) => Outcome | null,
   ): Promise<Outcome> => {
     const collected: Effect[] = []
@@ -35,6 +37,8 @@ export function createOperator(options: {
         now: now(),
         timezone: config.timezone,
         limits: config.limits,
+        host: options.host(),
+        about: needs.about,
         effect: effect => collected.push(effect),
       }),
     )
@@ -50,8 +54,8 @@ export function createOperator(options: {
   const taskIdsOf = (command: Command) =>
     'task_id' in command.payload && command.payload.task_id !== undefined ? [command.payload.task_id] : []
 
-  const performCommand = (command: Command) =>
-    asOperator({ taskIds: taskIdsOf(command) }, context => perform(command, context))
+  const performCommand = (command: Command, about?: Group) =>
+    asOperator({ taskIds: taskIdsOf(command), about }, context => perform(command, context))
 
   return {
     perform: performCommand,

@@ -3,9 +3,12 @@ import type { Quarantine, WatchMode } from '@hatchway/spool'
 import type { OpenAgents } from './agents/open.ts'
 import type { Chats } from './channels/chats.ts'
 import type { Config } from './config.ts'
+import type { Changes } from './metrics/changes.ts'
+import type { Meter } from './metrics/meter.ts'
 import type { Catalogue } from './services/catalogue.ts'
 import type { Desk } from './services/desk.ts'
 import type { CommandRow, Store } from './store/types.ts'
+import type { OpenWorks } from './works/open.ts'
 
 /** One handled command, as `hatchway tail` and the console see it the moment it is durable. */
 export interface CommandEvent {
@@ -48,7 +51,7 @@ export interface Host {
   quarantine: Quarantine
   status(): HostStatus
   /** does what an agent could ask for, with an operator's rights */
-  perform(command: Command): Promise<Outcome>
+  perform(command: Command, about?: Group): Promise<Outcome>
   addGroup(group: NewGroup): Promise<Outcome>
   removeGroup(folder: string): Promise<Outcome>
   /** has a refused file handled again; the outcome says whether it is under way, not how it ends */
@@ -56,10 +59,17 @@ export interface Host {
   /** runs a task now, beside its schedule; only where agents are run */
   runTask?(taskId: string): Outcome
   mode(folder: string): WatchMode | undefined
+  /** whether files are being taken */
+  isReady(): boolean
+  meter: Meter
+  changes: Changes
   subscribe(listener: (event: CommandEvent) => void): () => void
+  /** told the number of a command whose answer has followed */
+  onAnswered(listener: (seq: number) => void): () => void
   /** only a daemon has them */
   chats: Chats | undefined
   agents(): OpenAgents | undefined
+  works(): OpenWorks | undefined
   services(): { catalogue: Catalogue; desk: Desk } | undefined
   /** begins to take files; resolves when whatever was waiting is finished */
   start(): Promise<void>

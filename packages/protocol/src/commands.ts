@@ -19,6 +19,22 @@ const sendMessage = z.object({
     .object({ text: text(1_000_000), title: z.string().max(256).optional() })
     .optional()
     .describe('what to say aloud with the message'),
+  attachments: z
+    .array(
+      z.object({
+        path: text(4096).describe('of a file in the group’s folder; relative to it, or as the agent sees it'),
+        name: z
+          .string()
+          .min(1)
+          .max(255)
+          .optional()
+          .describe('what people see; left out: the file’s own name'),
+      }),
+    )
+    .min(1)
+    .max(10)
+    .optional()
+    .describe('files that go along'),
 })
 
 const react = z.object({
@@ -99,7 +115,9 @@ const scheduleHostJob = z.object({
   command: text(10_000),
   schedule_type: scheduleTypeSchema,
   schedule_value: text(256),
-  cwd: z.string().max(4096).optional(),
+  timezone: z.string().min(1).max(64).optional().describe('IANA name; left out: the host’s configured zone'),
+  cwd: z.string().max(4096).optional().describe('one of the directories that the configuration allows'),
+  user: z.string().min(1).max(64).optional().describe('one of the users that the configuration allows'),
   timeout_seconds: z.number().int().min(1).max(86_400).default(600),
 })
 

@@ -29,6 +29,12 @@ export const errorCodes = {
   too_many_waiting: 'More files are waiting than the group may have. Wait for answers before sending more.',
   quota_exceeded:
     'The group has as many of these as it may have. Remove some it no longer needs, or ask the operator for more.',
+  dirty_tree: 'The worktree has changes that are not committed. Commit or remove what the message lists.',
+  merge_conflict:
+    'The commits do not go on top of the branch as it is now. Resolve what the message lists, and ask again.',
+  check_failed:
+    'A command that the operator has configured as a check failed. The message ends with its output.',
+  rolled_back: 'The new revision did not come up, so the host runs the one before. The message says why.',
   unavailable: 'This host does not offer what was asked for.',
   denied:
     'The guard, its inspector or a person said no. The message says why; asking again in other words does not help.',

@@ -26,6 +26,20 @@ export const serviceToolSchema = z.object({
 })
 export type ServiceListing = z.infer<typeof serviceToolSchema>
 
+/** Commands that not every host carries out, or not for every group, or not at every time. */
+export const hostOfferSchema = z.object({
+  command: z.enum([
+    'reset_context',
+    'finished_work',
+    'sync_worktree',
+    'schedule_host_job',
+    'create_periodic_agent',
+    'deploy',
+  ]),
+  timeout_ms: z.int().min(1).describe('after which the host answers that it took too long'),
+})
+export type HostOffer = z.infer<typeof hostOfferSchema>
+
 /** `services.json`: all that this group may ask for. */
 export const servicesSchema = z.object({
   tools: z.array(serviceToolSchema),
@@ -33,6 +47,7 @@ export const servicesSchema = z.object({
     .object({ timeout_ms: z.int().min(1) })
     .nullable()
     .describe('whether and for how long people can be asked'),
+  commands: z.array(hostOfferSchema).default([]).describe('what else the host does for this group'),
 })
 export type Services = z.infer<typeof servicesSchema>
 

@@ -5,6 +5,15 @@ import { folderSchema, jidSchema, taskIdSchema } from './identifiers.ts'
 /** What the host shows its agents of its state, before a dialect gives it the shape its containers expect. */
 export const taskStatusSchema = z.enum(['active', 'paused', 'completed', 'cancelled'])
 
+export const hostJobSchema = z.object({
+  name: z.string(),
+  command: z.string(),
+  cwd: z.string().nullable(),
+  user: z.string().nullable(),
+  timeout_seconds: z.number(),
+})
+export type HostJob = z.infer<typeof hostJobSchema>
+
 export const taskSchema = z.object({
   id: taskIdSchema,
   group: folderSchema.describe('the group that runs it'),
@@ -22,6 +31,7 @@ export const taskSchema = z.object({
   last_run: z.iso.datetime().nullable(),
   last_result: z.string().nullable(),
   created_at: z.iso.datetime(),
+  job: hostJobSchema.optional().describe('a command on the host, which runs in place of an agent'),
 })
 export type Task = z.infer<typeof taskSchema>
 

@@ -51,7 +51,8 @@ export interface Quarantine {
   put(file: Refused, reason: { code: string; error: string; type: string | null; at: Date }): void
   /** counts files that were refused without being looked at */
   count(inbox: string, code: string, error: string, files: number, at: Date): void
-  list(): QuarantineEntry[]
+  /** oldest first; only the newest so many, and those of one inbox, where that is asked for */
+  list(wanted?: { newest?: number; inbox?: string }): QuarantineEntry[]
   find(id: string): QuarantineEntry | undefined
   pathOf(entry: QuarantineEntry): string
   forget(entry: QuarantineEntry): void
@@ -163,11 +164,10 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
       addToSummary(inbox, code, error, files, at)
       flush()
     },
-    list() {
+    list({ newest = Number.POSITIVE_INFINITY, inbox } = {}) {
       flush()
       const entries: QuarantineEntry[] = []
-      for (const name of readdirSync(directory)) {
-        if (!name.endsWith('.error.json')) continue
+      for (const name of newestOf(readdirSync(directory), newest, inbox)) {
         const entry = readEntry(join(directory, name))
         if (entry) entries.push(entry)
       }
@@ -202,6 +202,20 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
     },
     flush,
   }
+}
+
+const seqIn = (name: string) => Number(/-e\.(\d+)-/.exec(name)?.[1] ?? Number.POSITIVE_INFINITY)
+
+/** Their numbers are in their names, so that those which are not wanted need not be read. */
+function newestOf(names: readonly string[], count: number, inbox: string | undefined): readonly string[] {
+  const wanted = names.filter(
+    name =>
+      name.endsWith('.error.json') &&
+      (inbox === undefined || name.startsWith(`${inbox}-e.`) || name === summaryName(inbox)),
+  )
+  return wanted.length <= count
+    ? wanted
+    : wanted.toSorted((a, b) => (seqIn(a) === seqIn(b) ? 0 : seqIn(b) - seqIn(a))).slice(0, count)
 }
 
 const entryName = (inbox: string, id: string, name: string) => `${inbox}-e.${id}-${name}`

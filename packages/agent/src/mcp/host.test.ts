@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -221,6 +221,38 @@ test('a message larger than the host reads is refused before it is sent', async 
   expect(await done(a.call('send_message', { text: 'x'.repeat(1_000_000) }))).toMatchObject({
     status: 'queued',
   })
+})
+
+test('files are sent along by their paths, or nothing is sent', async () => {
+  const host = await startHost()
+  const a = await connect(host.environment('a'))
+  const folder = join(host.data, 'groups', 'a')
+  mkdirSync(join(folder, 'out'))
+  writeFileSync(join(folder, 'out', 'report.txt'), 'all is well')
+  writeFileSync(join(host.data, 'elsewhere'), 'not yours')
+  symlinkSync(join(host.data, 'elsewhere'), join(folder, 'link'))
+  const attachments = ['out/report.txt', '/workspace/group/out/report.txt', join(folder, 'out', 'report.txt')]
+  expect(await done(a.call('send_message', { text: 'see', attachments }))).toMatchObject({ status: 'queued' })
+  const file = { name: 'report.txt', type: 'text/plain', bytes: 11 }
+  expect(await host.ask('messages', 'list')).toMatchObject([{ text: 'see', attachments: [file, file, file] }])
+
+  for (const [path, code] of [
+    ['link', 'not_a_file'],
+    ['out', 'not_a_file'],
+    ['missing', 'not_found'],
+    ['../b/x', 'invalid_field'],
+    ['/etc/passwd', 'invalid_field'],
+  ] as const) {
+    const told = await refused(a.call('send_message', { text: 'x', attachments: ['out/report.txt', path] }))
+    expect(told.code).toBe(code)
+    expect(told.text).toContain(JSON.stringify(path))
+  }
+  for (const none of [[], Array.from({ length: 11 }, () => 'out/report.txt')]) {
+    expect((await a.call('send_message', { text: 'x', attachments: none })).failure).toMatchObject({
+      code: 'invalid_arguments',
+    })
+  }
+  expect(await host.ask('messages', 'list')).toHaveLength(1)
 })
 
 describe('the inspector', () => {

@@ -17,7 +17,7 @@ export interface OfferedServices {
 const name = 'services.json'
 /** A list of tools much longer than this is more than clients read in one message; they would hang up. */
 const largest = 4_194_304
-const none: Services = { tools: [], questions: null }
+const none: Services = { tools: [], questions: null, commands: [] }
 
 /**
  * Looks when it is asked, when the directory rings, and every so often: where no event arrives that has to do. Nothing

@@ -1,8 +1,10 @@
 import { createInterface } from 'node:readline'
-import type { ChatAnswer, Client, EntryAnswer } from '@hatchway/host/api'
+import type { ChatAnswer, Client, EntryAnswer, FileAnswer } from '@hatchway/host/api'
+import { Failure } from '../failure.ts'
 import { visible } from '../text.ts'
 import { uuid7 } from '../uuid.ts'
 import { entryOf, stateOf } from './entry.ts'
+import { parseAttach, save, upload } from './files.ts'
 
 const past = 20
 
@@ -18,6 +20,8 @@ export async function talk(options: {
   const shown = new Set<string>()
   /** what was told of each card */
   const told = new Map<string, string[]>()
+  /** files as they were shown; the first is number 1 */
+  const files: FileAnswer[] = []
   const enough = new AbortController()
   const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
   let open = true
@@ -41,18 +45,39 @@ export async function talk(options: {
     told.set(entry.key, state)
     if (!shown.has(entry.key)) {
       shown.add(entry.key)
-      return above(entryOf(entry, assistant))
+      return above(entryOf(entry, assistant, file => `${files.push(file)}, /save ${files.length}`))
     }
     const news = state.filter(line => !before.includes(line))
     if (news.length > 0) above(news.map(line => `│ ${line}`).join('\n'))
   }
-  const say = async (text: string) => {
+  const say = async (text: string, attachments: readonly string[] = []) => {
+    const files = attachments.length > 0 ? { attachments } : {}
+    const said = await client.post(path, { text, id: uuid7(), ...files }, api.newEntryAnswer)
+    if (said.key !== null) shown.add(said.key)
+  }
+  const attach = async (rest: string) => {
+    const { path: file, text } = parseAttach(rest)
+    if (file === '') return above('hatchway: which file? /attach PATH, and what to say with it')
+    const { id, name } = await upload(client, api, room, file)
+    await say(text, [id])
+    above(`hatchway: sent ${visible(name)}`)
+  }
+  const saveAs = async (rest: string) => {
+    const [, number = '', to = '.'] = /^(\d+)(?:\s+(.+))?$/.exec(rest.trim()) ?? []
+    const file = files[Number(number) - 1]
+    if (!file) return above('hatchway: which file? /save NUMBER, and where to: /save 1 report.pdf')
+    above(`hatchway: saved ${visible(await save(client, file.id, to, file.name))}`)
+  }
+  const obey = async (line: string) => {
+    const [, command, rest = ''] = /^\/(attach|save)(?:\s+(.*))?$/s.exec(line) ?? []
     try {
-      const said = await client.post(path, { text, id: uuid7() }, api.newEntryAnswer)
-      if (said.key !== null) shown.add(said.key)
+      if (command === 'attach') await attach(rest)
+      else if (command === 'save') await saveAs(rest)
+      else await say(line)
     } catch (error) {
       // Without a daemon this very process would be the host, and nobody's chat.
       if (!client.daemon) return lines.close()
+      if (error instanceof Failure) return above(`hatchway: ${visible(error.message)}`)
       if (!(error instanceof api.ApiError)) throw error
       above(`hatchway: ${visible(error.message)} (${error.code})`)
     }
@@ -61,7 +86,7 @@ export async function talk(options: {
     for (const entry of (await client.get(`${path}?limit=${limit}`, api.entriesAnswer)).entries) show(entry)
   }
 
-  above(`${visible(room.name)} (${visible(room.jid)}). Ctrl-D ends.`)
+  above(`${visible(room.name)} (${visible(room.jid)}). /attach sends a file. Ctrl-D ends.`)
   if (room.trigger !== null) above(`The agent answers to ${visible(room.trigger)}.`)
   const watched = client
     .chatEvents(
@@ -92,7 +117,7 @@ export async function talk(options: {
   prompt()
   for await (const line of lines) {
     if (line.trim() !== '') {
-      saying = say(line)
+      saying = obey(line)
       await saying
     }
     prompt()

@@ -2,6 +2,7 @@ import type { ChatAnswer, Client, EntryAnswer } from '@hatchway/host/api'
 import type { Command } from 'commander'
 import { answerTo } from '../chat/answer.ts'
 import { textOf } from '../chat/entry.ts'
+import { upload } from '../chat/files.ts'
 import { talk } from '../chat/talk.ts'
 import { exitCodes, Failure } from '../failure.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
@@ -15,6 +16,7 @@ interface ChatOptions extends CommonOptions {
   once?: string
   wait?: boolean
   timeout: number
+  attach: string[]
 }
 
 export function addChat(program: Command): void {
@@ -24,6 +26,12 @@ export function addChat(program: Command): void {
   )
     .option('--group <folder>', 'the group to talk to (default: the main group)')
     .option('--once <text>', 'say only this; without a terminal, standard input is what is said')
+    .option(
+      '--attach <path>',
+      'with --once or without a terminal: a file to send along; may be given again',
+      (path: string, before: string[]) => [...before, path],
+      [],
+    )
     .option('--wait', 'with --once or without a terminal: wait for the answer and print it')
     .option('--timeout <seconds>', 'with --wait: for how long', positive, 120)
     .action((options: ChatOptions) => withClient(options, (client, api) => chat(options, client, api)))
@@ -40,13 +48,23 @@ async function chat(
   const status = await client.get('/api/status', api.chatStatusAnswer)
   const room = choose(await client.get('/api/chats', api.chatsAnswer), options.group)
   if (status.warning !== null) note(status.warning)
-  if (options.once === undefined && process.stdin.isTTY && process.stdout.isTTY) {
+  if (
+    options.once === undefined &&
+    options.attach.length === 0 &&
+    process.stdin.isTTY &&
+    process.stdout.isTTY
+  ) {
     return talk({ client, api, room, assistant: status.assistant })
   }
 
-  const text = options.once ?? (await everything(process.stdin))
-  if (text.trim() === '') throw new Failure('There is nothing to say.', exitCodes.usage)
-  const say = () => client.post(pathOf(room), { text, id: uuid7() }, api.newEntryAnswer)
+  const isOnlyFiles = options.once === undefined && options.attach.length > 0 && process.stdin.isTTY
+  const text = options.once ?? (isOnlyFiles ? '' : await everything(process.stdin))
+  if (text.trim() === '' && options.attach.length === 0)
+    throw new Failure('There is nothing to say.', exitCodes.usage)
+  const attachments: string[] = []
+  for (const path of options.attach) attachments.push((await upload(client, api, room, path)).id)
+  const files = attachments.length > 0 ? { attachments } : {}
+  const say = () => client.post(pathOf(room), { text, id: uuid7(), ...files }, api.newEntryAnswer)
   if (!options.wait) {
     const said = await say()
     if (options.json) await printJsonLine(said)

@@ -11,16 +11,33 @@ export function addDoctor(program: Command): void {
   common(
     program
       .command('doctor')
-      .description('look at what agents need on this machine, and say what to do about what is wrong'),
-    'doctor --data /srv/hatchway',
-  ).action(async (options: CommonOptions) => {
-    const [{ examine }, config] = await Promise.all([import('@hatchway/host'), configOf(options)])
-    const findings = await examine(config)
-    if (options.json) await printJson(findings)
-    else {
-      for (const { what, state, says } of findings)
-        await printLine(`${signs[state]}  ${what}: ${visible(says)}`)
-    }
-    if (findings.some(({ state }) => state === 'bad')) process.exitCode = exitCodes.failed
-  })
+      .description('look at everything Hatchway needs, and say what to do about what is wrong'),
+    'doctor --data /srv/hatchway\ndoctor --fix',
+  )
+    .option('--fix', 'do what is safe about it: owners, modes, missing directories, what dead processes left')
+    .action(async (options: CommonOptions & { fix?: boolean }) => {
+      const findings = await look(options)
+      if (options.json) await printJson(findings)
+      else {
+        for (const { what, state, says, fixed } of findings) {
+          await printLine(`${signs[state]}  ${what}: ${visible(says)}`)
+          if (fixed !== undefined) await printLine(`      fixed: ${visible(fixed)}`)
+        }
+      }
+      if (findings.some(({ state }) => state === 'bad')) process.exitCode = exitCodes.failed
+    })
+}
+
+async function look(options: CommonOptions & { fix?: boolean }) {
+  const { examine } = await import('@hatchway/host')
+  let config: Awaited<ReturnType<typeof configOf>>
+  try {
+    config = await configOf(options)
+  } catch (error) {
+    if (!(error instanceof Error && error.name === 'ConfigError')) throw error
+    const says = `${error.message.replaceAll(/\n\s*/g, ' ')} Correct it, and run doctor again.`
+    return [{ what: 'configuration', state: 'bad' as const, says, fixed: undefined }]
+  }
+  const findings = await examine(config, { fix: options.fix === true })
+  return findings.map(({ what, state, says, fixed }) => ({ what, state, says, fixed }))
 }

@@ -1,9 +1,13 @@
 import type { Client, MessageAnswer } from '@hatchway/host/api'
 import { type Command, Option } from 'commander'
+import { save } from '../chat/files.ts'
+import { exitCodes, Failure } from '../failure.ts'
 import { once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
+import { printJson, printLine } from '../output.ts'
 import { withClient } from '../session.ts'
 import type { Column } from '../table.ts'
+import { visible } from '../text.ts'
 
 interface ListOptions extends CommonOptions {
   group?: string
@@ -24,6 +28,8 @@ const columns: Column<MessageAnswer>[] = [
     flexible: true,
   },
 ]
+
+const fileId = /^[0-9a-f]{24}$/
 
 const pageSize = 2000
 
@@ -67,6 +73,20 @@ export function addMessages(program: Command): void {
             ? pages(client, api.messagesAnswer, query)
             : once(client.get(`/messages?${query}`, api.messagesAnswer))
         return printList(options, batches, columns, 'No agent has sent a message yet.')
+      }),
+    )
+
+  common(
+    messages.command('save').description('save a file that went along with a message, by its id'),
+    'messages save 3f0c5a1be2d4476a9b8c0d1e report.pdf',
+  )
+    .argument('<id>', 'the file’s id, as the chat shows it')
+    .argument('<path>', 'where to; what is there already is not overwritten')
+    .action((id: string, path: string, options: CommonOptions) =>
+      withClient(options, async client => {
+        if (!fileId.test(id)) throw new Failure('That is not the id of a file.', exitCodes.usage)
+        const saved = await save(client, id, path, id)
+        await (options.json ? printJson({ path: saved }) : printLine(visible(saved)))
       }),
     )
 }

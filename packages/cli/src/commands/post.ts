@@ -11,6 +11,7 @@ interface PostOptions extends CommonOptions {
   group: string
   type?: string
   payload?: string
+  id?: string
   dir: string
   raw?: string
   wait?: number | true
@@ -35,6 +36,7 @@ export function addPost(program: Command): void {
     .requiredOption('--group <folder>', 'whose directory')
     .option('--type <type>', 'the command, such as send_message')
     .option('--payload <json>', 'its payload; - reads it from standard input')
+    .option('--id <id>', 'its request id; one that was answered before is answered the same again')
     .option('--dir <name>', 'the subdirectory', 'tasks')
     .option('--raw <file>', 'post this file as it is, instead of --type and --payload; - is standard input')
     .option('--wait [seconds]', `wait for the answer and print it (${defaultWaitSeconds} seconds)`, seconds)
@@ -110,7 +112,7 @@ function contentOf(options: PostOptions, newId: () => string): { content: string
     return id === undefined ? { content } : { content, id }
   }
   if (options.type === undefined) throw new Failure('Say --type and --payload, or --raw.', exitCodes.usage)
-  const id = newId()
+  const id = options.id ?? newId()
   const text = options.payload === '-' ? readFileSync(0, 'utf8') : (options.payload ?? '{}')
   let payload: unknown
   try {

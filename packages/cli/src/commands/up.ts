@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { whenCallerEnds } from '../caller.ts'
+import { endAsked } from '../end-asked.ts'
 import { complain, exitCodes, Failure } from '../failure.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { sayInPassing } from '../output.ts'
@@ -9,6 +9,9 @@ import { safeJson, visible } from '../text.ts'
 interface UpOptions extends CommonOptions {
   createMain?: boolean
 }
+
+/** for a daemon that is to start again */
+const restartMs = 30_000
 
 type Daemon = Awaited<ReturnType<typeof import('@hatchway/host')['startDaemon']>>
 
@@ -31,8 +34,7 @@ export function addUp(program: Command): void {
 
 async function run(options: UpOptions): Promise<void> {
   try {
-    await serve(options)
-    process.exitCode = exitCodes.done
+    process.exitCode = await serve(options)
   } catch (error) {
     complain(error)
   }
@@ -40,12 +42,27 @@ async function run(options: UpOptions): Promise<void> {
   process.exit()
 }
 
-async function serve(options: UpOptions): Promise<void> {
-  const end = endAsked()
-  const [{ startDaemon }, config] = await Promise.all([import('@hatchway/host'), configOf(options)])
+/** Resolves with the exit code. */
+async function serve(options: UpOptions): Promise<number> {
+  const asked = Promise.withResolvers<number>()
+  endAsked(() => asked.resolve(exitCodes.done))
+  const [{ startDaemon, takeSupervisor, whenSupervisorEnds }, config] = await Promise.all([
+    import('@hatchway/host'),
+    configOf(options),
+  ])
+  const supervisor = takeSupervisor(process.env)
+  if (supervisor && !process.channel) whenSupervisorEnds(supervisor, () => asked.resolve(exitCodes.done))
+  const restart = (code: number) => {
+    asked.resolve(code)
+    // Whatever is not finished is safe on disk, and the next process must not wait for what hangs.
+    setTimeout(() => process.exit(code), restartMs).unref()
+  }
   // Asked to end while it still works off what was waiting: whatever is not finished is safe on disk.
-  const daemon = await Promise.race([startDaemon(config), end])
-  if (daemon === undefined) return
+  const daemon = await Promise.race([
+    startDaemon(config, supervisor && { supervisor, restart }),
+    asked.promise.then(() => undefined),
+  ])
+  if (daemon === undefined) return asked.promise
 
   if (options.createMain && !daemon.host.store.groups().some(group => group.main)) {
     const outcome = await daemon.host.addGroup(mainGroup)
@@ -53,20 +70,11 @@ async function serve(options: UpOptions): Promise<void> {
   }
   announce(daemon, options)
   if (!options.json) void announceAgents(daemon)
-  await end
+  const code = await asked.promise
   await daemon.stop()
   if (!options.json) sayInPassing('hatchway has stopped.')
+  return code
 }
-
-/** Resolves when somebody wants us to end, by a signal or by ending the process that started us for them. */
-const endAsked = () =>
-  new Promise<undefined>(resolve => {
-    const end = () => resolve(undefined)
-    // Never taken off again: an impatient second Ctrl-C must not cut the end short.
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end)
-    if (process.channel) process.once('disconnect', end)
-    whenCallerEnds(end)
-  })
 
 function announce({ host }: Daemon, options: UpOptions): void {
   const groups = host.store.groups()

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Group, RunInput, RunStart, Task } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import { textWithFiles } from '../attachments/text.ts'
 import type { Config } from '../config.ts'
+import type { CurrentRun } from '../operations/types.ts'
 import type { Begun, RunEnd } from '../scheduler/scheduler.ts'
 import type { AgentStore, IncomingRow, OccurrenceRow } from '../store/agent-types.ts'
 import type { NewMessage } from '../store/types.ts'
@@ -20,6 +22,14 @@ export interface Agents {
   kick(): void
   /** resolves when the run has ended; `begin` is asked right before anything of it starts */
   runTask(occurrence: OccurrenceRow, task: Task, begin: (runId: string) => Begun): Promise<RunEnd>
+  /** what the group's agent is at */
+  runOf(folder: string): CurrentRun | undefined
+  /** the group's agent is not to go on with its session; what it says now is its last turn there */
+  forget(folder: string): void
+  /** the run counts as done, however it ends */
+  finish(folder: string, runId: string): void
+  /** after what it is doing now */
+  close(folder: string): void
   running(): readonly { runId: string; group: string; kind: RunStart['kind']; state: SessionState }[]
   stop(): Promise<void>
 }
@@ -51,7 +61,7 @@ interface Job {
 
 interface Place {
   folder: string
-  session: (Session & { isRegistered(): boolean }) | undefined
+  session: (Session & { isRegistered(): boolean; occurrenceId: string | null }) | undefined
   jobs: Job[]
   /** a failed run is tried again after a pause that grows; after these the people are told */
   failures: number
@@ -291,7 +301,7 @@ export function createAgents(options: AgentsOptions): Agents {
       log,
       now,
     })
-    place.session = { ...session, isRegistered }
+    place.session = { ...session, isRegistered, occurrenceId: job?.occurrence.id ?? null }
     log.info({ group: group.folder, run: runId, kind: start.kind }, 'a session begins')
     session.ended
       .then(end => {
@@ -334,6 +344,23 @@ export function createAgents(options: AgentsOptions): Agents {
         if (session?.state() === 'idle') session.close()
         kick()
       }),
+    runOf(folder) {
+      const session = places.get(folder)?.session
+      return (
+        session && {
+          id: session.runId,
+          kind: session.kind,
+          occurrenceId: session.occurrenceId,
+          isByDeploy: session.isByDeploy(),
+        }
+      )
+    },
+    forget: folder => places.get(folder)?.session?.forget(),
+    finish(folder, runId) {
+      const session = places.get(folder)?.session
+      if (session?.runId === runId) session.finish()
+    },
+    close: folder => places.get(folder)?.session?.close(),
     running: () =>
       sessions().map(session => ({
         runId: session.runId,
@@ -366,7 +393,7 @@ const endOf = ({ error, result, woken }: SessionEnd): RunEnd => ({
 
 const inputOf = (row: IncomingRow): RunInput => ({
   id: inputId(row.id),
-  text: row.text,
+  text: textWithFiles(row),
   sender: row.sender,
   sender_name: row.senderName,
   timestamp: new Date(row.createdAt).toISOString(),

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type DialectName, dialects, type OutgoingFile } from '@hatchway/protocol'
 import { type Owner, type PinnedDirectory, pinDirectory, post } from '@hatchway/spool'
+import { textWithFiles } from '../attachments/text.ts'
 import type { IncomingRow } from '../store/agent-types.ts'
 
 /**
@@ -61,7 +62,7 @@ export function createInputBox(options: {
       look()
       const file = dialects[dialect].input(
         {
-          text: row.text,
+          text: textWithFiles(row),
           sender: row.sender,
           sender_name: row.senderName,
           timestamp: new Date(row.createdAt).toISOString(),

@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Layout } from '../layout.ts'
 import type { AgentStore } from '../store/agent-types.ts'
+import type { Worktrees } from '../worktrees/worktrees.ts'
 import { framings } from './framing/index.ts'
 import { inside, mountsFor } from './mounts.ts'
 import type { Mount, Sandbox, SandboxProcess } from './types.ts'
@@ -32,6 +33,8 @@ export function createLaunch(options: {
   environment: NodeJS.ProcessEnv
   log: Logger
   now(): Date
+  /** what groups have of repositories; left out: nothing */
+  worktrees?: Pick<Worktrees, 'seenBy'> | undefined
 }): Launch {
   const { config, layout, owner, log } = options
 
@@ -77,7 +80,7 @@ export function createLaunch(options: {
     }
     const isIsolated = sandbox.isolated
     // An image brings its own program: a stranger's, or ours built into it.
-    const brought = image !== undefined && (sandbox.name === 'docker' || sandbox.name === 'podman')
+    const brought = imageFor(config, group, sandbox) !== undefined
     const model = await modelFor(start, group)
     const mounts = mountsFor({
       layout,
@@ -109,6 +112,7 @@ export function createLaunch(options: {
           socket: join(model?.directory ?? '', 'model.sock'),
         }
     const folder = join(layout.groups, group.folder)
+    const repository = options.worktrees?.seenBy(group.folder, sandbox)
     // Claude asks by itself; the concierge runs no commands.
     const shellsAsk = framing.ownRunner && start.driver.name === 'command' && config.guard.enabled === 'yes'
     const program = isIsolated ? [inside.node, inside.bundle] : [process.execPath, bundlePath]
@@ -133,6 +137,7 @@ export function createLaunch(options: {
           HATCHWAY_SHELL_TIMEOUT_MS: String(config.guard.approvalMs + decisionMarginMs),
           ...(shellsAsk ? { HATCHWAY_SHELL_GATE: isIsolated ? shellsInside : shells } : {}),
           ...framing.environment(start),
+          ...repository?.environment,
           ...(model
             ? {
                 ANTHROPIC_UNIX_SOCKET: places.socket,
@@ -147,13 +152,17 @@ export function createLaunch(options: {
           ...mounts.mounts,
           ...(framing.ownRunner ? modulesFor(start) : []),
           ...(shellsAsk && !brought ? [{ from: shells, to: shellsInside, writable: false }] : []),
-          ...framing.groupAt(start).flatMap(to => [
-            { from: folder, to, writable: true },
-            { from: join(folder, '.home'), to: `${to}/.home`, writable: true },
-          ]),
+          ...framing
+            .groupAt(start)
+            .filter(to => !repository?.mounts.some(mount => mount.to === to))
+            .flatMap(to => [
+              { from: folder, to, writable: true },
+              { from: join(folder, '.home'), to: `${to}/.home`, writable: true },
+            ]),
+          ...(repository?.mounts ?? []),
         ],
-        image: brought ? image : undefined,
-        user: owner ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+        image: imageFor(config, group, sandbox),
+        user: userOf(owner),
         limits: config.agents,
       })
     } catch (error) {
@@ -170,6 +179,17 @@ export function createLaunch(options: {
     return sandboxed
   }
 }
+
+/** Only container engines have images. */
+export const imageFor = (
+  config: Config,
+  { folder }: Pick<Group, 'folder'>,
+  { name }: Pick<Sandbox, 'name'>,
+): string | undefined =>
+  name === 'docker' || name === 'podman' ? (config.groups[folder]?.image ?? config.agents.image) : undefined
+
+export const userOf = (owner: Owner | undefined): { uid: number; gid: number } =>
+  owner ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
 
 /** The Claude Agent SDK is a program of its own and is not in the bundle. */
 const modulesFor = (start: RunStart): Mount[] =>

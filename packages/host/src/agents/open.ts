@@ -5,15 +5,19 @@ import type { Owner } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import { textMessage } from '../channels/text-message.ts'
 import type { Config } from '../config.ts'
+import { createJobs } from '../jobs/jobs.ts'
+import { createJobRules } from '../jobs/rules.ts'
 import type { Layout } from '../layout.ts'
 import { systemClock } from '../scheduler/clock.ts'
 import { rightsOf } from '../scheduler/rights.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
 import type { Positions } from '../store/positions.ts'
 import type { Store } from '../store/types.ts'
+import type { Room } from '../worktrees/inside.ts'
+import type { Worktrees } from '../worktrees/worktrees.ts'
 import { type Agents, createAgents } from './agents.ts'
 import { createInputBox } from './input-box.ts'
-import { createLaunch } from './launch.ts'
+import { createLaunch, imageFor, userOf } from './launch.ts'
 import { createGlobalFolder } from './mounts.ts'
 import { type Choice, chooseSandbox, createSandboxes } from './sandboxes/choose.ts'
 import type { Sandbox } from './types.ts'
@@ -40,6 +44,8 @@ export interface OpenAgentsOptions {
   /** the group's container is gone, and with it whoever waited for answers */
   gone(folder: string, runId: string): void
   tasksChanged(folder: string): void
+  /** what groups have of repositories; left out: nothing */
+  worktrees?: Worktrees | undefined
   log: Logger
 }
 
@@ -61,12 +67,26 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   for (const run of store.agents.runs({ status: 'running' })) {
     store.agents.giveBack(run.id)
     options.gone(run.group, run.id)
+    // What it had said that it was done with, it was.
+    const isFinished =
+      run.occurrenceId !== null && store.agents.occurrence(run.occurrenceId)?.status === 'done'
     store.agents.updateRun(run.id, {
-      status: 'failed',
+      status: isFinished ? 'done' : 'failed',
       endedAt: Date.now(),
-      error: 'The host stopped during the run.',
+      error: isFinished ? null : 'The host stopped during the run.',
     })
   }
+
+  const jobs = createJobs({
+    config,
+    rules: createJobRules(config),
+    store,
+    installation,
+    environment: process.env,
+    log,
+    now: Date.now,
+  })
+  await jobs.recover()
 
   const sandboxOf = async (group: Group): Promise<Sandbox> => {
     const settings = config.groups[group.folder]
@@ -90,15 +110,25 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     environment: process.env,
     log,
     now: () => new Date(),
+    worktrees: options.worktrees,
+  })
+  const roomIn = (group: Pick<Group, 'folder'>, sandbox: Sandbox): Room => ({
+    sandbox,
+    installation,
+    image: imageFor(config, group, sandbox),
+    user: userOf(owner),
+    limits: config.agents,
   })
   const agents = createAgents({
-    config,
+    config: { ...config, groups: instructed(config, options.worktrees) },
     store: store.agents,
     group: store.group,
     sandboxName: choice.sandbox?.name ?? 'none',
     launch: async (start, group, isolated) => {
       options.begins(group.folder, { id: start.run_id, isolated, taskId: start.task?.id ?? null })
-      return launch(start, group, await sandboxOf(group))
+      const sandbox = await sandboxOf(group)
+      await options.worktrees?.ensure(group, roomIn(group, sandbox))
+      return launch(start, group, sandbox)
     },
     inputBox: group =>
       createInputBox({
@@ -115,13 +145,19 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     log,
     now: Date.now,
   })
+  options.worktrees?.opened(async folder => {
+    const group = store.group(folder)
+    if (!group) throw new Error(`No group has the folder ${folder}.`)
+    return roomIn(group, await sandboxOf(group))
+  })
+  const mayRun = rightsOf(store)
   const scheduler = createScheduler({
     store,
     config,
     log,
     clock: systemClock,
-    run: agents.runTask,
-    mayRun: rightsOf(store),
+    run: (occurrence, task, begin) => (task.job ? jobs.run : agents.runTask)(occurrence, task, begin),
+    mayRun: task => mayRun(task) ?? jobs.mayRun(task),
     changed: options.tasksChanged,
   })
 
@@ -131,9 +167,23 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     choice,
     async stop() {
       const noted = scheduler.stop()
-      await agents.stop()
+      await Promise.all([agents.stop(), jobs.stop()])
       await noted
     },
+  }
+}
+
+/** Whoever has a worktree is told what it is and how its commits get out. */
+function instructed(config: Config, worktrees: Worktrees | undefined): Config['groups'] {
+  const all = worktrees?.all() ?? []
+  return {
+    ...config.groups,
+    ...Object.fromEntries(
+      all.map(({ group, about }) => {
+        const own = config.groups[group]
+        return [group, { ...own, instructions: [own?.instructions, about].filter(Boolean).join('\n') }]
+      }),
+    ),
   }
 }
 

@@ -1,5 +1,6 @@
 import { type ErrorCode, type Group, refusal } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import { textWithFiles } from '../attachments/text.ts'
 import type { Choice, Chosen, Incoming, Received, Ruling } from '../channels/types.ts'
 import type { Config } from '../config.ts'
 import type { Approvals, Settled } from '../guard/approvals/approvals.ts'
@@ -83,7 +84,7 @@ export function createReception(options: {
   /** Whoever may decide need not be among those who may call the agent. Undefined: nothing is decided. */
   const decide = (channel: string, message: Incoming): Received | undefined => {
     const group = groupOf(message)
-    if (!approvals || !group || message.text.length > longestText) return undefined
+    if (!approvals || !group || message.attachments || message.text.length > longestText) return undefined
     const { sender, senderName } = message
     const person = { channel, sender, senderName }
     if (!mayWrite(group, message) && !approvals.mayDecide(group, person)) return undefined
@@ -109,6 +110,7 @@ export function createReception(options: {
     sender: message.sender,
     senderName: message.senderName,
     text,
+    ...(message.attachments && { attachments: message.attachments }),
     createdAt: Math.min(message.at, now()),
   })
 
@@ -140,14 +142,18 @@ export function createReception(options: {
       if (!admitted.ok) return admitted
       const { group } = admitted
       const text = message.text.toWellFormed()
-      if (text.trim() === '') return refuse(channel, message, 'invalid_field', 'text: is empty')
+      const { attachments } = message
+      if (text.trim() === '' && !attachments)
+        return refuse(channel, message, 'invalid_field', 'text: is empty')
       if (text.length > longestText) {
         return refuse(channel, message, 'too_large', `A message may have ${longestText} characters.`)
       }
       const said = saidIn(channel, group, message, text)
       const isForAgent = isCalled(text, group, config.agents.assistant)
-      const words = withoutCall(text, triggerOf(group, config.agents.assistant))
-      const noting = options.todo?.(group, words)
+      const spoken = withoutCall(text, triggerOf(group, config.agents.assistant))
+      // Whoever asked for a file is told where it is.
+      const words = textWithFiles({ text: spoken, attachments })
+      const noting = attachments ? undefined : options.todo?.(group, words)
       if (noting) {
         // The agent hears of it with whatever calls it next.
         const id = keep({ ...said, status: 'context' }, noting)

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Group, RunEvent, RunStart } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import { textWithFiles } from '../attachments/text.ts'
 import type { AgentStore, IncomingRow, RunRow } from '../store/agent-types.ts'
 import { createOutletReader } from './framing/outlet.ts'
 import type { Framing } from './framing/types.ts'
@@ -43,6 +44,12 @@ export interface Session {
   room(): number
   /** hands follow-ups to the running agent. Throws, with nothing done, if the store fails. */
   feed(rows: readonly IncomingRow[]): void
+  /** whether nobody but a deploy has called it so far */
+  isByDeploy(): boolean
+  /** what it says from now on is not gone on with */
+  forget(): void
+  /** it counts as done, however it ends */
+  finish(): void
   /** after what it is doing now */
   close(): void
   /** now; what it has not answered waits for the next host */
@@ -128,6 +135,9 @@ export function startSession(options: SessionOptions): Session {
   let answered = false
   let woken = true
   let stopping = false
+  let isFinished = false
+  let keepsSession = options.keepSession
+  let isByDeploy = options.rows.length > 0 && options.rows.every(isDeployed)
   let sessionId = start.session_id
 
   const transcript = createTranscript({
@@ -216,7 +226,7 @@ export function startSession(options: SessionOptions): Session {
       group: group.folder,
       usedIds: ids.flatMap(id => open.get(id)?.id ?? []),
       sessionId,
-      keepSession: options.keepSession,
+      keepSession: keepsSession,
       message,
     })
     for (const id of unsure) doubtful.add(id)
@@ -316,6 +326,7 @@ export function startSession(options: SessionOptions): Session {
   }
 
   const explain = ({ code, signal, problem }: SandboxExit): string | undefined => {
+    if (isFinished) return undefined
     const reason = toldError === undefined || stopping ? killedBecause : undefined
     if (reason !== undefined) {
       return `The agent was ended: ${reason}.${isLost ? ' Something of it may still be running.' : ''}`
@@ -442,16 +453,29 @@ export function startSession(options: SessionOptions): Session {
         }
         if (state === 'working' || open.size > 0) asides.add(inputId(row.id))
         open.set(inputId(row.id), row)
-        transcript.keep('input', row.text)
+        isByDeploy &&= isDeployed(row)
+        transcript.keep('input', textWithFiles(row))
       }
       if (open.size === 0) close()
       else if (state === 'idle') enter('working')
+    },
+    isByDeploy: () => isByDeploy,
+    forget() {
+      keepsSession = false
+      unreachable ??= 'it begins anew'
+    },
+    finish() {
+      isFinished = true
     },
     close,
     kill: stop,
     ended,
   }
 }
+
+/** The channel of what the host itself says to an agent. */
+const isDeployed = ({ channel, externalId }: IncomingRow): boolean =>
+  channel === 'host' && externalId?.startsWith('deploy:') === true
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

@@ -6,27 +6,66 @@ import {
   outcomeSchema,
   resultSchema,
   taskSchema,
+  taskStatusSchema,
 } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { CommandRow, MessageRow } from '../store/types.ts'
 import type { CommandEvent, Host } from '../types.ts'
+import { auditEntryAnswer } from './audit-answers.ts'
+import { fileAnswer } from './chat-answers.ts'
 
 /** What the API takes and answers. The application makes these, the client checks them, people script against them. */
-export const statusAnswer = z.object({
-  version: z.string(),
-  pid: z.int(),
-  data: z.string(),
-  started_at: z.iso.datetime(),
-  durability: z.enum(['full', 'process']),
-  groups: z.int(),
-  handled: z.int(),
-  refused: z.int(),
-  busy: z.boolean(),
-})
+export const statusAnswer = z
+  .object({
+    version: z.string(),
+    pid: z.int(),
+    data: z.string(),
+    started_at: z.iso.datetime(),
+    uptime_s: z.int(),
+    durability: z.enum(['full', 'process']),
+    groups: z.int(),
+    handled: z.int().describe('commands since the start'),
+    refused: z.int().describe('of these'),
+    busy: z.boolean(),
+    agents_enabled: z.boolean(),
+    sandbox: z
+      .object({
+        name: z.string().describe('`none`: there is none that can be used'),
+        isolated: z.boolean(),
+        warning: z.string().nullable().describe('what has to stay on screen'),
+      })
+      .nullable()
+      .describe('null: none has been chosen yet'),
+  })
+  .meta({ id: 'Status' })
 
-export const groupAnswer = groupSchema.extend({
-  mode: z.enum(['events', 'polling']).optional().describe('how its files are noticed, while a daemon runs'),
-})
+export const groupAnswer = groupSchema
+  .extend({
+    mode: z.enum(['events', 'polling']).optional().describe('how its files are noticed, while a daemon runs'),
+    sandbox: z.string().describe('what its agent runs in'),
+    driver: z.string().describe('who answers'),
+    repo: z.string().nullable().describe('the repository that its agent works on'),
+    mounts: z
+      .array(z.object({ from: z.string(), to: z.string(), writable: z.boolean() }))
+      .describe('further directories that its agent sees'),
+    limits: z.object({
+      commands_per_minute: z.int(),
+      files_waiting: z.int(),
+      open_tasks: z.int(),
+      open_requests: z.int(),
+      open_todos: z.int(),
+      file_bytes: z.int(),
+      memory_mb: z.int(),
+      processes: z.int(),
+      cpus: z.int(),
+      run_ms: z.int(),
+    }),
+    taint: z
+      .object({ corrupted: z.boolean(), secret: z.boolean() })
+      .describe('what the conversation that goes on has read'),
+    session: z.object({ state: z.string(), run_id: z.string() }).nullable(),
+  })
+  .meta({ id: 'Group' })
 
 export const newGroupRequest = z.strictObject({
   folder: folderSchema,
@@ -39,7 +78,7 @@ export const newGroupRequest = z.strictObject({
   channel: z.string().min(1).max(64).optional(),
 })
 
-export const messageAnswer = z.object({
+const message = z.object({
   id: z.int(),
   group: z.string(),
   jid: z.string(),
@@ -53,9 +92,11 @@ export const messageAnswer = z.object({
   error: z.string().nullable(),
   message_id: z.string().nullable(),
   speech: z.object({ text: z.string(), title: z.string().optional() }).nullable(),
+  attachments: z.array(fileAnswer).optional().describe('files that go along'),
 })
+export const messageAnswer = message.meta({ id: 'Message' })
 
-export const errorAnswer = z.object({
+const refused = z.object({
   id: z.string(),
   original_file: z.string().nullable(),
   error: z.string(),
@@ -68,8 +109,9 @@ export const errorAnswer = z.object({
   size: z.number(),
   count: z.number(),
 })
+export const errorAnswer = refused.meta({ id: 'Refused' })
 
-export const errorContentAnswer = errorAnswer.extend({
+export const errorContentAnswer = refused.extend({
   content: z
     .object({ base64: z.string(), truncated: z.boolean() })
     .nullable()
@@ -77,7 +119,7 @@ export const errorContentAnswer = errorAnswer.extend({
     .describe('only when asked for; null where there is no file to show'),
 })
 
-export const commandAnswer = z.object({
+const commandShape = z.object({
   seq: z.int(),
   group: z.string(),
   directory: z.string().optional(),
@@ -91,6 +133,37 @@ export const commandAnswer = z.object({
   waited_ms: z.number().optional(),
   repeated: z.boolean().optional(),
 })
+export const commandAnswer = commandShape.meta({ id: 'Command' })
+
+export const wholeCommandAnswer = commandShape.extend({
+  content: z
+    .object({ text: z.string(), truncated: z.boolean() })
+    .nullable()
+    .describe('the file as it was received, while that is known: of the latest ones, and of those refused'),
+  sender: z.object({
+    group: z.string(),
+    dialect: dialectNameSchema.nullable(),
+    main: z.boolean().describe('whether it is a main group now'),
+  }),
+  steps: z
+    .array(
+      z.object({
+        name: z.enum(['written', 'claimed', 'decided', 'answered']),
+        at: z.iso.datetime(),
+        note: z.string().optional(),
+      }),
+    )
+    .describe('written: by its writer’s clock'),
+  audit: z.array(auditEntryAnswer).describe('what the guard noted about the request'),
+  error_id: z.string().nullable().describe('of the refused file'),
+})
+
+export const taskAnswer = taskSchema.meta({ id: 'Task' })
+export const changedTaskAnswer = z.object({
+  task_id: z.string(),
+  status: taskStatusSchema,
+  next_run: z.iso.datetime().nullable(),
+})
 
 export const eventAnswer = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('command'), command: commandAnswer }),
@@ -99,7 +172,7 @@ export const eventAnswer = z.discriminatedUnion('kind', [
 ])
 
 export const groupsAnswer = z.array(groupAnswer)
-export const tasksAnswer = z.array(taskSchema)
+export const tasksAnswer = z.array(taskAnswer)
 export const messagesAnswer = z.array(messageAnswer)
 export const errorsAnswer = z.array(errorAnswer)
 export const commandsAnswer = z.array(commandAnswer)
@@ -111,13 +184,27 @@ export type MessageAnswer = z.infer<typeof messageAnswer>
 export type ErrorAnswer = z.infer<typeof errorAnswer>
 export type ErrorContentAnswer = z.infer<typeof errorContentAnswer>
 export type CommandAnswer = z.infer<typeof commandAnswer>
+export type WholeCommandAnswer = z.infer<typeof wholeCommandAnswer>
 export type EventAnswer = z.infer<typeof eventAnswer>
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
 export const statusOf = (host: Host): StatusAnswer => {
   const { startedAt, ...status } = host.status()
-  return { ...status, started_at: startedAt }
+  const choice = host.agents()?.choice
+  return {
+    ...status,
+    started_at: startedAt,
+    uptime_s: Math.max(0, Math.floor((Date.now() - Date.parse(startedAt)) / 1000)),
+    agents_enabled: host.config.agents.enabled === 'yes',
+    sandbox: choice
+      ? {
+          name: choice.sandbox?.name ?? 'none',
+          isolated: choice.sandbox?.isolated ?? false,
+          warning: choice.warning ?? (choice.sandbox ? null : choice.reason),
+        }
+      : null,
+  }
 }
 
 export const messageOf = (row: MessageRow): MessageAnswer => ({
@@ -134,6 +221,7 @@ export const messageOf = (row: MessageRow): MessageAnswer => ({
   error: row.error,
   message_id: row.messageId,
   speech: row.speech,
+  ...(row.attachments && { attachments: [...row.attachments] }),
 })
 
 export const commandOf = (row: CommandRow | CommandEvent): CommandAnswer => ({

@@ -1,20 +1,22 @@
-import { folderSchema, refusal } from '@hatchway/protocol'
-import type { Hono } from 'hono'
+import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Approvals } from '../guard/approvals/approvals.ts'
+import { operator } from '../guard/approvals/approvers.ts'
 import { cardOf, findApproval } from '../guard/approvals/card.ts'
 import { revokeRule } from '../guard/approvals/rules.ts'
 import type { ApprovalRow, RuleRow } from '../store/approvals.ts'
-import type { Host } from '../types.ts'
 import {
   decisionRequest,
   type ListedApprovalAnswer,
   listedApprovalAnswer,
   type WholeApprovalAnswer,
+  wholeApprovalAnswer,
 } from './chat-answers.ts'
 import { ApiError } from './failure.ts'
-import { bodyOf, check, flag, present, whole } from './requests.ts'
+import { type HostContext, hostRoute as route } from './host-context.ts'
+import { flag, present, whole } from './requests.ts'
+import { iso, notFound, type Route, unavailable } from './route.ts'
 
 export const approvalsAnswer = z.array(listedApprovalAnswer)
 
@@ -35,47 +37,91 @@ const approvalsQuery = z.object({
   all: flag.optional(),
   limit: whole(1, 1000).optional(),
 })
-const rulesQuery = z.object({ group: folderSchema.optional() })
-const ruleId = whole(1, Number.MAX_SAFE_INTEGER)
+const byId = z.object({ id: z.string().min(1).max(128) })
+const tag = 'approvals'
 
 /** What agents are not to do without a person: to be seen, decided, and, where it was allowed always, taken back. */
-export function addApprovalRoutes(app: Hono, host: Pick<Host, 'store' | 'config' | 'chats'>): void {
-  const { store, config } = host
-  const whole = (row: ApprovalRow) => wholeOf(config, row, host.chats?.approvals)
-
-  app.get('/approvals', c => {
-    const { group, all = false, limit = 100 } = check(approvalsQuery, c.req.query())
-    const rows = store.approvals.list({ ...present({ group }), open: !all, limit })
-    return c.json(rows.toReversed().map(row => listedOf(config, row)))
-  })
-  app.get('/approvals/:id', c => {
-    const row = findApproval(store.approvals, c.req.param('id'))
-    if (!row) throw new ApiError(nothing)
-    return c.json(whole(row))
-  })
-  app.post('/approvals/:id', async c => {
-    const spoken = check(decisionRequest, await bodyOf(c.req.raw))
-    const approvals = host.chats?.approvals
-    if (!approvals) throw new ApiError(refusal('unavailable', 'Only a running daemon does it. Start one.'))
-    const settled = approvals.decide(c.req.param('id'), spoken)
-    if (!settled.ok) throw new ApiError(settled.error)
-    return c.json(whole(settled.approval))
-  })
-
-  app.get('/approval-rules', c => {
-    const { group } = check(rulesQuery, c.req.query())
-    return c.json(store.approvals.rules(group).map(ruleOf))
-  })
-  app.delete('/approval-rules/:id', async c => {
-    const revoked = await revokeRule(store, check(ruleId, c.req.param('id'), 'id'), Date.now())
-    if ('code' in revoked) throw new ApiError(revoked)
-    return c.json(ruleOf(revoked))
-  })
-}
-
-const nothing = refusal('not_found', 'Nothing has this id, and nothing that waits has this code.')
-
-const iso = (ms: number) => new Date(ms).toISOString()
+export const approvalRoutes: readonly Route<HostContext>[] = [
+  route({
+    method: 'get',
+    path: '/approvals',
+    summary: 'What waits for a person’s decision, or was decided, oldest first',
+    tag,
+    role: 'viewer',
+    query: approvalsQuery,
+    answer: approvalsAnswer,
+    handle: ({ host: { store, config } }, { query: { group, all = false, limit = 100 } }) =>
+      store.approvals
+        .list({ ...present({ group }), open: !all, limit })
+        .toReversed()
+        .map(row => listedOf(config, row)),
+  }),
+  route({
+    method: 'get',
+    path: '/approvals/:id',
+    summary: 'One of them with all that is in it; by its id, or the code while it waits',
+    tag,
+    role: 'viewer',
+    params: byId,
+    answer: wholeApprovalAnswer,
+    handle({ host: { store, config, chats } }, { params }) {
+      const row = findApproval(store.approvals, params.id)
+      if (!row) throw notFound('Nothing has this id, and nothing that waits has this code.')
+      return wholeOf(config, row, chats?.approvals)
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/approvals/:id',
+    summary: 'Decide it',
+    tag,
+    role: 'approver',
+    params: byId,
+    body: decisionRequest,
+    answer: wholeApprovalAnswer,
+    handle({ host: { store, config, chats, changes } }, { params, body, caller }) {
+      const approvals = chats?.approvals
+      if (!approvals) throw unavailable('Only a running daemon does it. Start one.')
+      const row = findApproval(store.approvals, params.id)
+      // Whoever is at the command line may decide anything; others what is the operator's to decide.
+      const settled =
+        row && !caller.isAtHost
+          ? approvals.choose({ jid: row.jid, folder: row.group }, cardOf(config, row).id, body, {
+              ...operator,
+              senderName: caller.name,
+            })
+          : approvals.decide(params.id, body)
+      if (!settled.ok) throw new ApiError(settled.error)
+      changes.note('approvals')
+      return wholeOf(config, settled.approval, approvals)
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/approval-rules',
+    summary: 'What people allowed always',
+    tag,
+    role: 'viewer',
+    query: z.object({ group: folderSchema.optional() }),
+    answer: approvalRulesAnswer,
+    handle: ({ host }, { query }) => host.store.approvals.rules(query.group).map(ruleOf),
+  }),
+  route({
+    method: 'delete',
+    path: '/approval-rules/:id',
+    summary: 'Take back what was allowed always',
+    tag,
+    role: 'admin',
+    params: z.object({ id: whole(1, Number.MAX_SAFE_INTEGER) }),
+    answer: approvalRuleAnswer,
+    async handle({ host: { store, changes } }, { params }) {
+      const revoked = await revokeRule(store, params.id, Date.now())
+      if ('code' in revoked) throw new ApiError(revoked)
+      changes.note('approvals')
+      return ruleOf(revoked)
+    },
+  }),
+]
 
 const listedOf = (config: Pick<Config, 'groups'>, row: ApprovalRow): ListedApprovalAnswer => ({
   ...cardOf(config, row),

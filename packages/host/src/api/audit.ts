@@ -1,48 +1,18 @@
-import { folderSchema, refusal } from '@hatchway/protocol'
-import type { Hono } from 'hono'
+import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import { searchAudit } from '../guard/audit/search.ts'
 import { verifyAudit } from '../guard/audit/verify.ts'
-import type { AuditRow } from '../store/audit-types.ts'
-import type { Store } from '../store/types.ts'
-import { ApiError } from './failure.ts'
-import { check, present, whole } from './requests.ts'
-
-const point = z.object({ seq: z.int(), hash: z.string() })
-
-export const auditEntryAnswer = point.extend({
-  at: z.iso.datetime(),
-  group: z.string().nullable(),
-  actor: z.string(),
-  action: z.string(),
-  summary: z.string(),
-  taint: z.object({ corrupted: z.boolean(), secret: z.boolean() }).nullable(),
-  gate: z.string().nullable(),
-  verdict: z.string().nullable(),
-  decided_by: z.string().nullable(),
-  reason: z.string().nullable(),
-  took_ms: z.number().nullable(),
-  outcome: z.string(),
-  request_id: z.string().nullable(),
-  details: z.record(z.string(), z.unknown()).nullable(),
-})
-export const auditAnswer = z.array(auditEntryAnswer)
-export const auditHeadAnswer = point
-export const auditReportAnswer = z.discriminatedUnion('ok', [
-  z.object({
-    ok: z.literal(true),
-    entries: z.int(),
-    removed: z
-      .object({ until: z.int(), at: z.iso.datetime() })
-      .nullable()
-      .describe('the last entry that was removed for its age'),
-    head: point,
-  }),
-  z.object({ ok: z.literal(false), problem: z.string(), seq: z.int(), message: z.string() }),
-])
-
-export type AuditEntryAnswer = z.infer<typeof auditEntryAnswer>
-type AuditReportAnswer = z.infer<typeof auditReportAnswer>
+import {
+  auditAnswer,
+  auditEntryAnswer,
+  auditEntryOf,
+  auditHeadAnswer,
+  auditReportAnswer,
+  auditTime,
+} from './audit-answers.ts'
+import { type HostContext, hostRoute as route } from './host-context.ts'
+import { present, whole } from './requests.ts'
+import { notFound, type Route } from './route.ts'
 
 const seqSchema = whole(0, Number.MAX_SAFE_INTEGER)
 const name = z.string().min(1).max(200)
@@ -71,50 +41,57 @@ const keptPoint = z
 const verifyQuery = z.object({ head: keptPoint.optional() })
 
 /** What the guard decided, whether all of it is still there, and the proof to keep elsewhere. */
-export function addAuditRoutes(app: Hono, { audit }: Pick<Store, 'audit'>): void {
-  app.get('/audit', async c => {
-    const { before, limit = 100, decided_by, request, ...filter } = check(auditQuery, c.req.query())
-    const rows = await searchAudit(audit, present({ ...filter, decidedBy: decided_by, requestId: request }), {
-      ...present({ before }),
-      limit,
-    })
-    return c.json(rows.map(entryOf))
-  })
-  app.get('/audit/head', c => c.json(audit.head()))
-  app.get('/audit/verify', async c => {
-    const report = await verifyAudit(audit, check(verifyQuery, c.req.query()).head)
-    if (!report.ok) return c.json(report)
-    const { anchor, ...rest } = report
-    const removed = anchor.at === null ? null : { until: anchor.seq, at: iso(anchor.at) }
-    return c.json({ ...rest, removed } satisfies AuditReportAnswer)
-  })
-  app.get('/audit/:seq', c => {
-    const seq = check(seqSchema, c.req.param('seq'), 'seq')
-    const row = audit.entry(seq)
-    if (!row) throw new ApiError(refusal('not_found', `The audit log has no entry ${seq}.`))
-    return c.json(entryOf(row))
-  })
-}
-
-const lastInstant = Date.UTC(9999, 11, 31)
-/** Somebody may have written any number there, and has to be shown all the same. */
-const iso = (ms: number) => new Date(Math.min(Math.max(ms, 0), lastInstant)).toISOString()
-
-const entryOf = (row: AuditRow): AuditEntryAnswer => ({
-  seq: row.seq,
-  at: iso(row.at),
-  group: row.group,
-  actor: row.actor,
-  action: row.action,
-  summary: row.summary,
-  taint: row.taint,
-  gate: row.gate,
-  verdict: row.verdict,
-  decided_by: row.decidedBy,
-  reason: row.reason,
-  took_ms: row.tookMs,
-  outcome: row.outcome,
-  request_id: row.requestId,
-  details: row.details,
-  hash: row.hash,
-})
+export const auditRoutes: readonly Route<HostContext>[] = [
+  route({
+    method: 'get',
+    path: '/audit',
+    summary: 'What the guard decided and noted, newest first',
+    tag: 'guard',
+    role: 'viewer',
+    query: auditQuery,
+    answer: auditAnswer,
+    async handle({ host }, { query: { before, limit = 100, decided_by, request, ...filter } }) {
+      const wanted = present({ ...filter, decidedBy: decided_by, requestId: request })
+      const rows = await searchAudit(host.store.audit, wanted, { ...present({ before }), limit })
+      return rows.map(auditEntryOf)
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/audit/head',
+    summary: 'The last entry’s number and hash, to be kept elsewhere',
+    tag: 'guard',
+    role: 'viewer',
+    answer: auditHeadAnswer,
+    handle: ({ host }) => host.store.audit.head(),
+  }),
+  route({
+    method: 'get',
+    path: '/audit/verify',
+    summary: 'Whether all of the log is there and unchanged',
+    tag: 'guard',
+    role: 'viewer',
+    query: verifyQuery,
+    answer: auditReportAnswer,
+    async handle({ host }, { query }) {
+      const report = await verifyAudit(host.store.audit, query.head)
+      if (!report.ok) return report
+      const { anchor, ...rest } = report
+      return { ...rest, removed: anchor.at === null ? null : { until: anchor.seq, at: auditTime(anchor.at) } }
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/audit/:seq',
+    summary: 'One entry of the audit log',
+    tag: 'guard',
+    role: 'viewer',
+    params: z.object({ seq: seqSchema }),
+    answer: auditEntryAnswer,
+    handle({ host }, { params: { seq } }) {
+      const row = host.store.audit.entry(seq)
+      if (!row) throw notFound(`The audit log has no entry ${seq}.`)
+      return auditEntryOf(row)
+    },
+  }),
+]

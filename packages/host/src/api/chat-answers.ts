@@ -8,69 +8,93 @@ export const chatStatusAnswer = z.object({
   version: z.string(),
   assistant: z.string().describe('the name agents go by'),
   warning: z.string().nullable().describe('what whoever writes here should know all the time'),
+  attachment_bytes: z.int().describe('the largest file that can be sent; 0: none can'),
 })
 
-export const chatAnswer = z.object({
-  jid: z.string(),
-  folder: z.string(),
-  name: z.string(),
-  main: z.boolean(),
-  channel: z.string().describe('that delivers what is said there'),
-  writable: z.boolean().describe('whether it can be written to from here; others have a place of their own'),
-  trigger: z.string().nullable().describe('what calls the agent; null: everything said there is for it'),
-  typing: z.boolean(),
-})
+export const chatAnswer = z
+  .object({
+    jid: z.string(),
+    folder: z.string(),
+    name: z.string(),
+    main: z.boolean(),
+    channel: z.string().describe('that delivers what is said there'),
+    writable: z
+      .boolean()
+      .describe('whether it can be written to from here; others have a place of their own'),
+    trigger: z.string().nullable().describe('what calls the agent; null: everything said there is for it'),
+    typing: z.boolean(),
+  })
+  .meta({ id: 'Chat' })
 
-export const questionAnswer = z.object({
-  id: z.string(),
-  questions: payloads.ask_user.shape.questions,
-  answers: z
-    .array(z.object({ answer: z.string(), option: z.int().nullable(), by: z.string() }).nullable())
-    .describe('one for each question; null: nobody has answered it yet'),
-  status: z.enum(['open', 'answered', 'expired', 'withdrawn']),
-})
+export const questionAnswer = z
+  .object({
+    id: z.string(),
+    questions: payloads.ask_user.shape.questions,
+    answers: z
+      .array(z.object({ answer: z.string(), option: z.int().nullable(), by: z.string() }).nullable())
+      .describe('one for each question; null: nobody has answered it yet'),
+    status: z.enum(['open', 'answered', 'expired', 'withdrawn']),
+  })
+  .meta({ id: 'Question' })
 
 const shown = z.object({
   fields: z.array(z.object({ name: z.string(), text: z.string() })),
   more: z.int().describe('so many characters are left out'),
 })
 
-export const approvalAnswer = z.object({
-  id: z.string(),
-  action: z.object({ name: z.string(), summary: z.string(), payload: shown }),
-  why: z.string(),
-  status: z.enum(['open', 'allowed', 'denied', 'expired', 'withdrawn']),
-  decided_by: z.string().nullable(),
-  words: z.string().nullable().describe('what they said along with it'),
-  always: z.boolean().describe('whether exactly this is allowed from now on'),
-  expires_at: z.iso.datetime(),
-  can_decide: z.boolean().describe('whether it is open, and the operator’s to decide'),
-})
+export const approvalAnswer = z
+  .object({
+    id: z.string(),
+    action: z.object({ name: z.string(), summary: z.string(), payload: shown }),
+    why: z.string(),
+    status: z.enum(['open', 'allowed', 'denied', 'expired', 'withdrawn']),
+    decided_by: z.string().nullable(),
+    words: z.string().nullable().describe('what they said along with it'),
+    always: z.boolean().describe('whether exactly this is allowed from now on'),
+    expires_at: z.iso.datetime(),
+    can_decide: z.boolean().describe('whether it is open, and the operator’s to decide'),
+  })
+  .meta({ id: 'Approval' })
 
-export const listedApprovalAnswer = approvalAnswer.extend({
-  group: z.string(),
-  jid: z.string(),
-  created_at: z.iso.datetime(),
-  closed_at: z.iso.datetime().nullable(),
-})
+export const listedApprovalAnswer = approvalAnswer
+  .extend({
+    group: z.string(),
+    jid: z.string(),
+    created_at: z.iso.datetime(),
+    closed_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'ListedApproval' })
 
 export const wholeApprovalAnswer = listedApprovalAnswer.extend({
   whole: shown.nullable().describe('all that is in it; null where it is over'),
 })
 
-export const entryAnswer = z.object({
-  key: z.string(),
-  direction: z.enum(['in', 'out']),
-  jid: z.string(),
-  kind: z.enum(['text', 'reaction', 'question', 'approval']),
-  sender: z.string().nullable(),
-  text: z.string(),
-  at: z.iso.datetime(),
-  status: z.enum(['waiting', 'given', 'used', 'context', 'pending', 'sent', 'failed']),
-  error: z.string().nullable(),
-  question: questionAnswer.optional().describe('what the message asks, with the answers so far'),
-  approval: approvalAnswer.optional().describe('what it asks to allow, and what has become of that'),
-})
+export const fileAnswer = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    type: z.string(),
+    bytes: z.int(),
+    gone: z.boolean().optional().describe('it is no longer kept'),
+  })
+  .meta({ id: 'File' })
+
+export const entryAnswer = z
+  .object({
+    key: z.string(),
+    direction: z.enum(['in', 'out']),
+    jid: z.string(),
+    kind: z.enum(['text', 'reaction', 'question', 'approval']),
+    sender: z.string().nullable(),
+    text: z.string(),
+    at: z.iso.datetime(),
+    status: z.enum(['waiting', 'given', 'used', 'context', 'pending', 'sent', 'failed']),
+    error: z.string().nullable(),
+    attachments: z.array(fileAnswer).optional().describe('files that go along'),
+    question: questionAnswer.optional().describe('what the message asks, with the answers so far'),
+    approval: approvalAnswer.optional().describe('what it asks to allow, and what has become of that'),
+  })
+  .meta({ id: 'Entry' })
 
 export const entriesAnswer = z.object({
   entries: z.array(entryAnswer),
@@ -78,7 +102,12 @@ export const entriesAnswer = z.object({
 })
 
 export const newEntryRequest = z.strictObject({
-  text: z.string().min(1),
+  text: z.string(),
+  attachments: z
+    .array(z.string().regex(/^[0-9a-f]{24}$/, 'must be the id of a file'))
+    .max(10)
+    .optional()
+    .describe('ids of files that were posted to the chat before'),
   id: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, "-" or "_"')
@@ -118,6 +147,7 @@ export const chatJid = jidSchema
 
 export type ChatStatusAnswer = z.infer<typeof chatStatusAnswer>
 export type ChatAnswer = z.infer<typeof chatAnswer>
+export type FileAnswer = z.infer<typeof fileAnswer>
 export type EntryAnswer = z.infer<typeof entryAnswer>
 export type QuestionAnswer = z.infer<typeof questionAnswer>
 export type ApprovalAnswer = z.infer<typeof approvalAnswer>
@@ -125,7 +155,8 @@ export type ListedApprovalAnswer = z.infer<typeof listedApprovalAnswer>
 export type WholeApprovalAnswer = z.infer<typeof wholeApprovalAnswer>
 export type ChatEventAnswer = z.infer<typeof chatEventAnswer>
 
-export const entryOf = ({ at, ...entry }: ChatEntry): EntryAnswer => ({
+export const entryOf = ({ at, attachments, ...entry }: ChatEntry): EntryAnswer => ({
   ...entry,
+  ...(attachments && { attachments: [...attachments] }),
   at: new Date(at).toISOString(),
 })

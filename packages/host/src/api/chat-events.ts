@@ -11,6 +11,12 @@ export interface ChatEventsOptions {
   signal: AbortSignal
 }
 
+export const eventStreamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+}
+
 /**
  * The chats as server-sent events. The first says hello: from then on nothing is missed. A reader that comes back with
  * the id of its last event gets what came since; where that is not known any more the hello says so.

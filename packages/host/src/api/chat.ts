@@ -1,149 +1,204 @@
-import { refusal } from '@hatchway/protocol'
-import { Hono } from 'hono'
 import { z } from 'zod'
 import { triggerOf } from '../agents/reception.ts'
-import type { Chats } from '../channels/chats.ts'
 import { cardOf, readHistory } from '../channels/history.ts'
-import type { Config } from '../config.ts'
 import { byId, cardOf as cardOfApproval } from '../guard/approvals/card.ts'
-import type { Store } from '../store/types.ts'
 import { version } from '../version.ts'
 import { wholeOf } from './approvals.ts'
 import {
-  type ApprovalAnswer,
-  type ChatAnswer,
-  type ChatStatusAnswer,
+  approvalAnswer,
+  chatEventAnswer,
   chatJid,
+  chatStatusAnswer,
+  chatsAnswer,
   choiceRequest,
   decisionRequest,
+  entriesAnswer,
   entryOf,
+  newEntryAnswer,
   newEntryRequest,
-  type QuestionAnswer,
+  questionAnswer,
+  wholeApprovalAnswer,
 } from './chat-answers.ts'
-import { chatEventStream } from './chat-events.ts'
+import {
+  type ChatContext,
+  groupOf,
+  isWritable,
+  nameOfChannel,
+  chatRoute as route,
+  writableChat,
+} from './chat-context.ts'
+import { chatEventStream, eventStreamHeaders } from './chat-events.ts'
+import { fileRoutes, giveFiles } from './chat-files.ts'
 import { ApiError } from './failure.ts'
-import { bodyOf, check, whole } from './requests.ts'
+import { whole } from './requests.ts'
+import { endOf, notFound, type Route } from './route.ts'
 
-export interface ChatOptions {
-  chats: Pick<Chats, 'approvals' | 'channelOf' | 'feed' | 'web'>
-  store: Store
-  config: Pick<Config, 'agents' | 'groups'>
-  /** stays on screen: the sandbox isolates nothing, for one */
-  warning?: () => string | undefined
-  signal: AbortSignal
-  heartbeatMs?: number
-  eventBufferBytes?: number
-}
-
-const historyQuery = z.object({ limit: whole(1, 1000).optional() })
-const eventsQuery = z.object({ after: z.string().max(64).optional() })
+const ofChat = z.object({ jid: chatJid })
+const inChat = ofChat.extend({ id: z.string().min(1).max(128) })
+const tag = 'chats'
 
 /** The chats: the same routes for the terminal, over the daemon's socket, and for browsers. */
-export function createChatRoutes(options: ChatOptions): Hono {
-  const { chats, store, config, signal, heartbeatMs = 15_000, eventBufferBytes = 4_194_304 } = options
-  const app = new Hono()
-
-  const groupOf = (jid: string) => {
-    const group = store.groups().find(candidate => candidate.jid === check(chatJid, jid, 'jid'))
-    if (!group) throw new ApiError(refusal('not_found', 'No group is registered for this chat.'))
-    return group
-  }
-  const nameOfChannel = (jid: string) => chats.channelOf(jid)?.name ?? 'none'
-  // Where no other channel delivers, this is the only place to write.
-  const isWritable = (jid: string) => ['web', 'log', 'none'].includes(nameOfChannel(jid))
-
-  app.get('/status', c =>
-    c.json({
+export const chatRoutes: readonly Route<ChatContext>[] = [
+  route({
+    method: 'get',
+    path: '/status',
+    summary: 'What whoever writes in the chats should know',
+    tag,
+    role: 'viewer',
+    answer: chatStatusAnswer,
+    handle: ({ config, chats, warning }) => ({
       version,
       assistant: config.agents.assistant,
-      warning: options.warning?.() ?? null,
-    } satisfies ChatStatusAnswer),
-  )
-
-  app.get('/chats', c => {
-    const typing = new Set(chats.web.typingIn())
-    return c.json(
-      store
+      warning: warning?.() ?? null,
+      attachment_bytes: chats.files?.limit ?? 0,
+    }),
+  }),
+  route({
+    method: 'get',
+    path: '/chats',
+    summary: 'The chats, the main one first',
+    tag,
+    role: 'viewer',
+    answer: chatsAnswer,
+    handle(context) {
+      const { chats, store, config } = context
+      const typing = new Set(chats.web.typingIn())
+      return store
         .groups()
         .toSorted((a, b) => Number(b.main) - Number(a.main))
-        .map(
-          (group): ChatAnswer => ({
-            jid: group.jid,
-            folder: group.folder,
-            name: group.name,
-            main: group.main,
-            channel: nameOfChannel(group.jid),
-            writable: isWritable(group.jid),
-            trigger: group.main || !group.requires_trigger ? null : triggerOf(group, config.agents.assistant),
-            typing: typing.has(group.jid),
-          }),
-        ),
-    )
-  })
-
-  app.get('/chats/:jid/messages', c => {
-    const group = groupOf(c.req.param('jid'))
-    const { limit = 200 } = check(historyQuery, c.req.query())
-    const { entries, more } = readHistory(store, group, limit, chats.approvals)
-    return c.json({ entries: entries.map(entryOf), more })
-  })
-
-  const writableChat = (named: string) => {
-    const { jid } = groupOf(named)
-    if (isWritable(jid)) return jid
-    const where = nameOfChannel(jid)
-    throw new ApiError(refusal('forbidden', `This chat is one of the channel ${where}: write there.`))
-  }
-
-  app.post('/chats/:jid/messages', async c => {
-    const jid = writableChat(c.req.param('jid'))
-    const { text, id } = check(newEntryRequest, await bodyOf(c.req.raw))
-    const received = await chats.web.post({ jid, text, id })
-    if (!received.ok) throw new ApiError(received.error)
-    const key = received.id === undefined ? null : `in:${received.id}`
-    return c.json({ key, status: received.status }, key === null ? 200 : 201)
-  })
-
-  app.post('/chats/:jid/questions/:id', async c => {
-    const jid = writableChat(c.req.param('jid'))
-    const { question, ...answer } = check(choiceRequest, await bodyOf(c.req.raw))
-    const chosen = await chats.web.choose({ jid, id: c.req.param('id'), question, answer })
-    if (!chosen.ok) throw new ApiError(chosen.error)
-    return c.json(cardOf(chosen.question) satisfies QuestionAnswer)
-  })
-
+        .map(group => ({
+          jid: group.jid,
+          folder: group.folder,
+          name: group.name,
+          main: group.main,
+          channel: nameOfChannel(context, group.jid),
+          writable: isWritable(context, group.jid),
+          trigger: group.main || !group.requires_trigger ? null : triggerOf(group, config.agents.assistant),
+          typing: typing.has(group.jid),
+        }))
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/chats/:jid/messages',
+    summary: 'What was said in a chat, the newest, oldest first',
+    tag,
+    role: 'viewer',
+    params: ofChat,
+    query: z.object({ limit: whole(1, 1000).optional() }),
+    answer: entriesAnswer,
+    handle(context, { params, query: { limit = 200 } }) {
+      const { entries, more } = readHistory(
+        context.store,
+        groupOf(context, params.jid),
+        limit,
+        context.chats.approvals,
+      )
+      return { entries: entries.map(entryOf), more }
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/chats/:jid/messages',
+    summary: 'Say something in a chat',
+    tag,
+    role: 'approver',
+    params: ofChat,
+    body: newEntryRequest,
+    answer: newEntryAnswer,
+    status: 201,
+    otherStatus: 200,
+    async handle(context, { params, body: { text, id, attachments: ids = [] }, caller, request }) {
+      const { chats, store } = context
+      const group = writableChat(context, params.jid)
+      const { jid } = group
+      const isRepeated = store.agents.isKnown({ channel: chats.web.name, jid, externalId: id ?? null })
+      const given = ids.length > 0 && !isRepeated ? await giveFiles(chats.files, group, ids) : undefined
+      const received = await chats.web.post({
+        jid,
+        text,
+        id,
+        attachments: given?.attachments,
+        senderName: caller.name,
+      })
+      if (!received.ok) {
+        given?.takeBack()
+        throw new ApiError(received.error)
+      }
+      const key = received.id === undefined ? null : `in:${received.id}`
+      return request.json({ key, status: received.status }, key === null ? 200 : 201)
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/chats/:jid/questions/:id',
+    summary: 'Answer one question of a card',
+    tag,
+    role: 'approver',
+    params: inChat,
+    body: choiceRequest,
+    answer: questionAnswer,
+    async handle(context, { params, body: { question, ...answer }, caller }) {
+      const { jid } = writableChat(context, params.jid)
+      const senderName = caller.name
+      const chosen = await context.chats.web.choose({ jid, id: params.id, question, answer, senderName })
+      if (!chosen.ok) throw new ApiError(chosen.error)
+      return cardOf(chosen.question)
+    },
+  }),
   // Whichever channel the chat is of: whoever may decide sees the card here as well.
-  app.get('/chats/:jid/approvals/:id', c => {
-    const { folder, jid } = groupOf(c.req.param('jid'))
-    const row = byId(store.approvals, c.req.param('id'))
-    if (row?.jid !== jid || row.group !== folder) {
-      throw new ApiError(refusal('not_found', 'Nothing of this id waits in this chat.'))
-    }
-    return c.json(wholeOf(config, row, chats.approvals))
-  })
-
-  app.post('/chats/:jid/approvals/:id', async c => {
-    const { jid } = groupOf(c.req.param('jid'))
-    const { decision, words } = check(decisionRequest, await bodyOf(c.req.raw))
-    const settled = await chats.web.decide({ jid, id: c.req.param('id'), decision, words })
-    if (!settled.ok) throw new ApiError(settled.error)
-    return c.json(cardOfApproval(config, settled.approval) satisfies ApprovalAnswer)
-  })
-
-  app.get('/events', c => {
-    const { after } = check(eventsQuery, c.req.query())
-    const stream = chatEventStream(chats, {
-      after: c.req.header('last-event-id') ?? after,
-      heartbeatMs,
-      bufferBytes: eventBufferBytes,
-      signal,
-    })
-    return c.body(stream, 200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-    })
-  })
-
-  return app
-}
+  route({
+    method: 'get',
+    path: '/chats/:jid/approvals/:id',
+    summary: 'What a card asks to allow, with all that is in it',
+    tag,
+    role: 'viewer',
+    params: inChat,
+    answer: wholeApprovalAnswer,
+    handle(context, { params }) {
+      const { store, config, chats } = context
+      const { folder, jid } = groupOf(context, params.jid)
+      const row = byId(store.approvals, params.id)
+      if (row?.jid !== jid || row.group !== folder) throw notFound('Nothing of this id waits in this chat.')
+      return wholeOf(config, row, chats.approvals)
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/chats/:jid/approvals/:id',
+    summary: 'Decide what a card asks to allow',
+    tag,
+    role: 'approver',
+    params: inChat,
+    body: decisionRequest,
+    answer: approvalAnswer,
+    async handle(context, { params, body: { decision, words }, caller }) {
+      const { jid } = groupOf(context, params.jid)
+      const senderName = caller.name
+      const settled = await context.chats.web.decide({ jid, id: params.id, decision, words, senderName })
+      if (!settled.ok) throw new ApiError(settled.error)
+      return cardOfApproval(context.config, settled.approval)
+    },
+  }),
+  ...fileRoutes,
+  route({
+    method: 'get',
+    path: '/events',
+    summary: 'What happens in the chats, as server-sent events; `Last-Event-ID` or `after` goes on',
+    tag,
+    role: 'viewer',
+    query: z.object({ after: z.string().max(64).optional() }),
+    answer: chatEventAnswer,
+    gives: 'text/event-stream',
+    isStream: true,
+    handle({ chats, signal, heartbeatMs, eventBufferBytes }, { query: { after }, request, caller }) {
+      const stream = chatEventStream(chats, {
+        after: request.req.header('last-event-id') ?? after,
+        heartbeatMs,
+        bufferBytes: eventBufferBytes,
+        signal: endOf(signal, caller),
+      })
+      return request.body(stream, 200, eventStreamHeaders)
+    },
+  }),
+]

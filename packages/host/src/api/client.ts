@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
@@ -21,7 +22,11 @@ export interface Client {
   readonly daemon: boolean
   get<T>(path: string, schema: z.ZodType<T>): Promise<T>
   post<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>
+  patch<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>
   delete<T>(path: string, schema: z.ZodType<T>): Promise<T>
+  /** sends a file as it is read; only a daemon takes one */
+  upload<T>(path: string, content: Readable, schema: z.ZodType<T>): Promise<T>
+  download(path: string): Promise<Readable>
   /** commands as they are handled; resolves when the daemon ends, or at once if none runs */
   events(
     path: string,
@@ -59,12 +64,13 @@ export async function connect(config: Config, { patienceMs = 10_000 }: ConnectOp
       return transport.request(method, path, body)
     }
   }
-  const ask = async <T>(method: Method, path: string, body: unknown, schema: z.ZodType<T>): Promise<T> => {
-    const { status, text } = await send(method, path, body)
+  const read = <T>({ status, text }: { status: number; text: string }, schema: z.ZodType<T>): T => {
     const answer: unknown = JSON.parse(text)
     if (status >= 400) throw new ApiError(failureAnswer.parse(answer).error)
     return schema.parse(answer)
   }
+  const ask = async <T>(method: Method, path: string, body: unknown, schema: z.ZodType<T>): Promise<T> =>
+    read(await send(method, path, body), schema)
 
   return {
     get daemon() {
@@ -72,7 +78,10 @@ export async function connect(config: Config, { patienceMs = 10_000 }: ConnectOp
     },
     get: (path, schema) => ask('GET', path, undefined, schema),
     post: (path, body, schema) => ask('POST', path, body, schema),
+    patch: (path, body, schema) => ask('PATCH', path, body, schema),
     delete: (path, schema) => ask('DELETE', path, undefined, schema),
+    upload: async (path, content, schema) => read(await transport.upload(path, content), schema),
+    download: path => transport.download(path),
     events: (path, onEvent, signal = new AbortController().signal) =>
       transport.lines(path, line => onEvent(eventAnswer.parse(JSON.parse(line))), signal),
     chatEvents: (path, onEvent, signal = new AbortController().signal) =>

@@ -7,10 +7,16 @@ export const failureAnswer = z.object({ error: z.object({ code: errorCodeSchema,
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly code: ErrorCode
+  /** where it is another than the code's own */
+  readonly status: FailureStatus | undefined
+  /** when to ask again */
+  readonly retryAfterS: number | undefined
 
-  constructor({ code, message }: Refusal) {
+  constructor({ code, message }: Refusal, status?: FailureStatus, retryAfterS?: number) {
     super(message)
     this.code = code
+    this.status = status
+    this.retryAfterS = retryAfterS
   }
 }
 
@@ -32,6 +38,10 @@ const statuses = {
   conflict: 409,
   bad_schedule: 422,
   wrong_state: 409,
+  dirty_tree: 409,
+  merge_conflict: 409,
+  check_failed: 422,
+  rolled_back: 409,
   too_many_waiting: 429,
   quota_exceeded: 429,
   unavailable: 501,
@@ -44,4 +54,7 @@ const statuses = {
   internal: 500,
 } as const satisfies Record<ErrorCode, number>
 
-export const statusFor = (code: ErrorCode) => statuses[code]
+type FailureStatus = 401 | (typeof statuses)[ErrorCode]
+
+export const statusFor = ({ code, status }: Pick<ApiError, 'code' | 'status'>): FailureStatus =>
+  status ?? statuses[code]

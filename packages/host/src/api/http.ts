@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
@@ -18,16 +19,32 @@ const lookMs = 20
 export const createHttp = (host: Host, options: Omit<ApiOptions, 'signal'>): Http =>
   createHttpFor(signal => createApi(host, { ...options, signal }))
 
+/** What TLS needs; read anew when the files have changed, as certificates do every few weeks. */
+export interface Certificate {
+  current(): { cert: Buffer; key: Buffer }
+  /** undefined: it is the same as before */
+  renewed(): { cert: Buffer; key: Buffer } | undefined
+}
+
 /** `signal` ends whatever streams the application has open. */
-export function createHttpFor(createApp: (signal: AbortSignal) => Hono): Http {
+export function createHttpFor(
+  createApp: (signal: AbortSignal) => Hono,
+  certificate?: Certificate | undefined,
+): Http {
   const ending = new AbortController()
   const app = createApp(ending.signal)
-  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }))
+  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false })
+  const secure = certificate && createTlsServer({ ...certificate.current(), minVersion: 'TLSv1.2' }, listener)
+  const server = secure ?? createServer(listener)
+  // A stranger who breaks off a handshake is no failure of ours.
+  secure?.on('tlsClientError', (_, connection) => connection.destroy())
   // It never listens, and only a server that does looks for connections that are idle or too slow.
   server.emit('listening')
   const open = new Set<Socket>()
   return {
     take(connection) {
+      const renewed = certificate?.renewed()
+      if (renewed) secure?.setSecureContext({ ...renewed, minVersion: 'TLSv1.2' })
       open.add(connection)
       connection.once('close', () => open.delete(connection))
       server.emit('connection', connection)

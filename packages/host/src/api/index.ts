@@ -12,13 +12,24 @@ export {
   auditEntryAnswer,
   auditHeadAnswer,
   auditReportAnswer,
-} from './audit.ts'
+} from './audit-answers.ts'
 export * from './chat-answers.ts'
 export { type Client, type ConnectOptions, connect } from './client.ts'
+export { begunDeployAnswer, type DeployAnswer, deployAnswer, deploysAnswer } from './deploys.ts'
 export { ApiError } from './failure.ts'
+export {
+  type JobAnswer,
+  type JobRunAnswer,
+  jobRunsAnswer,
+  jobsAnswer,
+  type WholeJobRunAnswer,
+  wholeJobRunAnswer,
+} from './jobs.ts'
 export { DaemonGone } from './over-socket.ts'
 export { type RunAnswer, runsAnswer, type TranscriptAnswer, transcriptAnswer } from './runs.ts'
 export { type RequestsAnswer, requestsAnswer, type ServicesAnswer, servicesAnswer } from './services.ts'
+export { periodicAnswer } from './sessions.ts'
 export { clearedTaintAnswer, type TaintsAnswer, taintsAnswer } from './taints.ts'
 export { type OccurrenceAnswer, occurrencesAnswer } from './tasks.ts'
 export { type UsageAnswer, usageAnswer } from './usage.ts'
+export { syncAnswer, type WorktreesAnswer, worktreesAnswer } from './worktrees.ts'

@@ -1,7 +1,14 @@
+import { Readable } from 'node:stream'
+import { refusal } from '@hatchway/protocol'
 import type { Config } from '../config.ts'
 import { openHost } from '../host.ts'
 import { createApi } from './app.ts'
+import { ApiError, failureAnswer } from './failure.ts'
 import type { Transport } from './transport.ts'
+
+const onlyDaemon = async (): Promise<never> => {
+  throw new ApiError(refusal('unavailable', 'Files go through a daemon, and none is running.'))
+}
 
 /** No daemon runs: this process is the host for as long as it takes. Files are not taken meanwhile. */
 export async function openInside(config: Config): Promise<Transport> {
@@ -17,6 +24,13 @@ export async function openInside(config: Config): Promise<Transport> {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
       return { status: response.status, text: await response.text() }
+    },
+    upload: onlyDaemon,
+    async download(path) {
+      const response = await app.request(path)
+      if (response.status === 200 && response.body) return Readable.from(response.body, { objectMode: false })
+      if (response.status === 404) return onlyDaemon()
+      throw new ApiError(failureAnswer.parse(await response.json()).error)
     },
     lines: async () => {},
     close: () => host.stop(),

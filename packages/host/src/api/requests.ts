@@ -1,4 +1,4 @@
-import { type Outcome, refusal } from '@hatchway/protocol'
+import { refusal } from '@hatchway/protocol'
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import { ApiError, statusFor } from './failure.ts'
@@ -9,15 +9,24 @@ export const whole = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d{1,16}$/, 'must be a whole number')
+    .meta({ wholeNumber: { minimum: min, maximum: max } })
     .transform(Number)
     .pipe(z.int().min(min).max(max))
+
+export const largestPage = 10_000
+export const position = whole(0, Number.MAX_SAFE_INTEGER)
+export const page = { after: position.optional(), limit: whole(1, largestPage).optional() }
 
 const largestBody = 65_536
 
 /** Refusals are answered with their code; for what should not have happened the log says more than the answer. */
-export function answerFailures(app: Hono, report: (error: Error) => void): void {
+export function answerFailures(
+  app: Hono,
+  report: (error: Error) => void,
+  inWords: (c: Context, error: ApiError) => Response | undefined = () => undefined,
+): void {
   app.onError((error, c) => {
-    if (error instanceof ApiError) return fail(c, error)
+    if (error instanceof ApiError) return inWords(c, error) ?? fail(c, error)
     // What went wrong inside may quote anything; the log has it, the answer does not (lesson 13).
     report(error)
     return fail(c, new ApiError(refusal('internal', `The host failed: ${error.name}. Its log says more.`)))
@@ -25,12 +34,9 @@ export function answerFailures(app: Hono, report: (error: Error) => void): void 
   app.notFound(c => fail(c, new ApiError(refusal('not_found', `There is no ${c.req.method} ${c.req.path}.`))))
 }
 
-const fail = (c: Context, { code, message }: ApiError) =>
-  c.json({ error: { code, message } }, statusFor(code))
-
-export function done(c: Context, outcome: Outcome) {
-  if (!outcome.ok) throw new ApiError(outcome.error)
-  return c.json(outcome.result)
+const fail = (c: Context, error: ApiError) => {
+  if (error.retryAfterS !== undefined) c.header('retry-after', String(error.retryAfterS))
+  return c.json({ error: { code: error.code, message: error.message } }, statusFor(error))
 }
 
 export async function bytesOf(request: Request): Promise<Buffer> {

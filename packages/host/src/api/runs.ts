@@ -1,10 +1,11 @@
 import { folderSchema, refusal } from '@hatchway/protocol'
-import type { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunRow, StepRow } from '../store/agent-types.ts'
 import type { Store } from '../store/types.ts'
 import { ApiError } from './failure.ts'
-import { check, present, whole } from './requests.ts'
+import { type HostContext, hostRoute as route } from './host-context.ts'
+import { present, whole } from './requests.ts'
+import { iso, notFound, type Route } from './route.ts'
 
 const runAnswer = z.object({
   id: z.string(),
@@ -46,29 +47,43 @@ const runId = z.string().min(1).max(128)
 const searched = 1000
 
 /** What agents did: runs, and the steps of each. */
-export function addRunRoutes(app: Hono, store: Pick<Store, 'agents'>): void {
-  app.get('/runs', c => {
-    const { group, status, task, limit = 100 } = check(runsQuery, c.req.query())
-    return c.json(store.agents.runs({ ...present({ group, status, taskId: task }), limit }).map(runOf))
-  })
-  app.get('/runs/:id', c => {
-    const run = find(store, check(runId, c.req.param('id'), 'id'))
-    return c.json({ ...runOf(run), steps: store.agents.steps(run.id).map(stepOf) })
-  })
-}
+export const runRoutes: readonly Route<HostContext>[] = [
+  route({
+    method: 'get',
+    path: '/runs',
+    summary: 'The newest runs of agents, in the order in which they began',
+    tag: 'runs',
+    role: 'viewer',
+    query: runsQuery,
+    answer: runsAnswer,
+    handle: ({ host }, { query: { group, status, task, limit = 100 } }) =>
+      host.store.agents.runs({ ...present({ group, status, taskId: task }), limit }).map(runOf),
+  }),
+  route({
+    method: 'get',
+    path: '/runs/:id',
+    summary: 'One run with its transcript; the beginning of its id will do',
+    tag: 'runs',
+    role: 'viewer',
+    params: z.object({ id: runId }),
+    answer: transcriptAnswer,
+    handle({ host }, { params }) {
+      const run = find(host.store, params.id)
+      return { ...runOf(run), steps: host.store.agents.steps(run.id).map(stepOf) }
+    },
+  }),
+]
 
 function find({ agents }: Pick<Store, 'agents'>, id: string): RunRow {
   const exact = agents.run(id)
   if (exact) return exact
   const [first, ...others] = agents.runs({ limit: searched }).filter(run => run.id.startsWith(id))
-  if (!first) throw new ApiError(refusal('not_found', `No run has the id ${id}.`))
+  if (!first) throw notFound(`No run has the id ${id}.`)
   if (others.length > 0) {
     throw new ApiError(refusal('conflict', `${others.length + 1} runs begin with ${id}. Write more of it.`))
   }
   return first
 }
-
-const iso = (ms: number) => new Date(ms).toISOString()
 
 const runOf = (run: RunRow): RunAnswer => ({
   id: run.id,

@@ -1,8 +1,7 @@
-import { refusal } from '@hatchway/protocol'
-import type { Hono } from 'hono'
 import { z } from 'zod'
 import type { Host } from '../types.ts'
-import { ApiError } from './failure.ts'
+import { type HostContext, hostRoute as route } from './host-context.ts'
+import { iso, type Route, unavailable } from './route.ts'
 
 const label = z.enum(['yes', 'no', 'forbidden']).optional()
 
@@ -43,16 +42,23 @@ export const requestsAnswer = z.array(
 )
 export type RequestsAnswer = z.infer<typeof requestsAnswer>
 
+function servicesOf(host: Host) {
+  const known = host.services()
+  if (!known) throw unavailable('Only a running daemon has services. Start one.')
+  return known
+}
+
 /** What agents can ask for, and what they wait for. */
-export function addServiceRoutes(app: Hono, host: Pick<Host, 'services'>): void {
-  const services = () => {
-    const known = host.services()
-    if (!known) throw new ApiError(refusal('unavailable', 'Only a running daemon has services. Start one.'))
-    return known
-  }
-  app.get('/services', c =>
-    c.json(
-      services()
+export const serviceRoutes: readonly Route<HostContext>[] = [
+  route({
+    method: 'get',
+    path: '/services',
+    summary: 'What agents can ask for, and whether it can be used',
+    tag: 'services',
+    role: 'viewer',
+    answer: servicesAnswer,
+    handle: ({ host }) =>
+      servicesOf(host)
         .catalogue.services()
         .map(({ name, ok, text, tools }) => ({
           name,
@@ -62,26 +68,30 @@ export function addServiceRoutes(app: Hono, host: Pick<Host, 'services'>): void 
             name: tool.name,
             title: tool.title,
             description: tool.description,
-            groups: typeof tool.groups === 'string' ? tool.groups : [...tool.groups],
+            groups: tool.groups,
             labels: tool.labels,
             timeout_ms: tool.kind === 'later' ? tool.timeoutMs : null,
             repeatable: tool.kind === 'later' && tool.repeatable,
           })),
-        })) satisfies ServicesAnswer,
-    ),
-  )
-  app.get('/requests', c =>
-    c.json(
-      services()
+        })),
+  }),
+  route({
+    method: 'get',
+    path: '/requests',
+    summary: 'What agents wait for',
+    tag: 'services',
+    role: 'viewer',
+    answer: requestsAnswer,
+    handle: ({ host }) =>
+      servicesOf(host)
         .desk.open()
         .map(({ seq, group, reply, tool, createdAt, expiresAt }) => ({
           seq,
           group,
           id: reply?.id ?? null,
           tool,
-          created_at: new Date(createdAt).toISOString(),
-          expires_at: new Date(expiresAt).toISOString(),
-        })) satisfies RequestsAnswer,
-    ),
-  )
-}
+          created_at: iso(createdAt),
+          expires_at: iso(expiresAt),
+        })),
+  }),
+]

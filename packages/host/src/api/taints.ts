@@ -1,10 +1,8 @@
-import { folderSchema, refusal } from '@hatchway/protocol'
-import type { Hono } from 'hono'
+import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { TaintRow } from '../store/taints.ts'
-import type { Store } from '../store/types.ts'
-import { ApiError } from './failure.ts'
-import { check } from './requests.ts'
+import { type HostContext, hostRoute as route } from './host-context.ts'
+import { iso, notFound, type Route } from './route.ts'
 
 const since = z.object({ by: z.string(), at: z.iso.datetime() }).nullable()
 
@@ -22,32 +20,46 @@ export type TaintsAnswer = z.infer<typeof taintsAnswer>
 
 export const clearedTaintAnswer = z.object({ group: z.string(), context: z.string() })
 
-const contextName = z.string().min(1).max(256)
+const ofContext = z.object({ group: folderSchema, context: z.string().min(1).max(256) })
 
 /** What the groups' contexts have read. */
-export function addTaintRoutes(app: Hono, store: Pick<Store, 'taints' | 'audit'>): void {
-  app.get('/taints', c => c.json(store.taints.all().map(answerOf)))
-  app.delete('/taints/:group/:context', c => {
-    const group = check(folderSchema, c.req.param('group'), 'group')
-    const context = check(contextName, c.req.param('context'), 'context')
-    if (!store.taints.clear(group, context)) {
-      throw new ApiError(refusal('not_found', 'This context has read nothing that counts.'))
-    }
-    store.audit.append({
-      at: Date.now(),
-      group,
-      actor: 'operator',
-      action: 'clear_taint',
-      summary: `forget what the context ${context} has read`,
-      outcome: 'allowed',
-      decidedBy: 'operator',
-    })
-    return c.json({ group, context })
-  })
-}
+export const taintRoutes: readonly Route<HostContext>[] = [
+  route({
+    method: 'get',
+    path: '/taints',
+    summary: 'What the groups’ contexts have read that counts',
+    tag: 'guard',
+    role: 'viewer',
+    answer: taintsAnswer,
+    handle: ({ host }) => host.store.taints.all().map(answerOf),
+  }),
+  route({
+    method: 'delete',
+    path: '/taints/:group/:context',
+    summary: 'Forget what a context has read',
+    tag: 'guard',
+    role: 'admin',
+    params: ofContext,
+    answer: clearedTaintAnswer,
+    handle({ host: { store, changes } }, { params: { group, context } }) {
+      if (!store.taints.clear(group, context)) throw notFound('This context has read nothing that counts.')
+      store.audit.append({
+        at: Date.now(),
+        group,
+        actor: 'operator',
+        action: 'clear_taint',
+        summary: `forget what the context ${context} has read`,
+        outcome: 'allowed',
+        decidedBy: 'operator',
+      })
+      changes.note('groups')
+      return { group, context }
+    },
+  }),
+]
 
 const moment = (by: string | null, at: number | null) =>
-  by === null || at === null ? null : { by, at: new Date(at).toISOString() }
+  by === null || at === null ? null : { by, at: iso(at) }
 
 const answerOf = (row: TaintRow): TaintsAnswer[number] => ({
   group: row.group,

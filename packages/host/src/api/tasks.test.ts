@@ -2,7 +2,8 @@ import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
 import { minute, openBench } from '../scheduler/testing.ts'
 import { answerFailures } from './requests.ts'
-import { addTaskRoutes, occurrencesAnswer } from './tasks.ts'
+import { mount } from './route.ts'
+import { occurrencesAnswer, taskRoutes } from './tasks.ts'
 
 async function desk({ daemon = true } = {}) {
   const bench = openBench()
@@ -20,9 +21,14 @@ async function desk({ daemon = true } = {}) {
   answerFailures(app, error => {
     throw error
   })
-  addTaskRoutes(app, {
-    store: bench.store,
-    ...(daemon && { runTask: (id: string) => bench.scheduler.runNow(id) }),
+  mount(app, '', taskRoutes, {
+    host: {
+      store: bench.store,
+      perform: async () => {
+        throw new Error('nobody asked for that')
+      },
+      ...(daemon && { runTask: (id: string) => bench.scheduler.runNow(id) }),
+    },
   })
   const ask = async (method: string, path: string) => {
     const response = await app.request(path, { method })

@@ -1,8 +1,8 @@
 import { folderSchema } from '@hatchway/protocol'
-import type { Hono } from 'hono'
 import { z } from 'zod'
-import type { Store } from '../store/types.ts'
-import { check, present } from './requests.ts'
+import { type HostContext, hostRoute as route } from './host-context.ts'
+import { present } from './requests.ts'
+import type { Route } from './route.ts'
 
 export const usageAnswer = z.array(
   z.object({
@@ -19,18 +19,25 @@ export type UsageAnswer = z.infer<typeof usageAnswer>
 const usageQuery = z.object({ group: folderSchema.optional(), since: z.iso.date().optional() })
 
 /** What the groups' agents asked of models, by day. */
-export function addUsageRoutes(app: Hono, store: Pick<Store, 'agents'>): void {
-  app.get('/usage', c => {
-    const rows = store.agents.usage(present(check(usageQuery, c.req.query())))
-    return c.json(
-      rows.map(({ day, group, model, requests, inputTokens, outputTokens }) => ({
-        day,
-        group,
-        model,
-        requests,
-        input_tokens: inputTokens,
-        output_tokens: outputTokens,
-      })) satisfies UsageAnswer,
-    )
-  })
-}
+export const usageRoutes: readonly Route<HostContext>[] = [
+  route({
+    method: 'get',
+    path: '/usage',
+    summary: 'What the groups’ agents asked of models, by day',
+    tag: 'runs',
+    role: 'viewer',
+    query: usageQuery,
+    answer: usageAnswer,
+    handle: ({ host }, { query }) =>
+      host.store.agents
+        .usage(present(query))
+        .map(({ day, group, model, requests, inputTokens, outputTokens }) => ({
+          day,
+          group,
+          model,
+          requests,
+          input_tokens: inputTokens,
+          output_tokens: outputTokens,
+        })),
+  }),
+]

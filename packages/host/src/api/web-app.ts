@@ -1,25 +1,29 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { refusal } from '@hatchway/protocol'
-import { type Context, Hono } from 'hono'
-import { getCookie, setCookie } from 'hono/cookie'
+import { Hono, type Context as Request } from 'hono'
+import { getCookie } from 'hono/cookie'
 import type { Logger } from 'pino'
 import type { Chats } from '../channels/chats.ts'
 import { signatureHeader, timestampHeader } from '../channels/signature.ts'
+import { type Role, roles } from '../config/web.ts'
 import type { Config } from '../config.ts'
 import type { Store } from '../store/types.ts'
-import { createChatRoutes } from './chat.ts'
-import { ApiError } from './failure.ts'
+import type { Host } from '../types.ts'
+import { createAccess, isSame, type Visitor } from './access/access.ts'
+import { createAttempts } from './access/attempts.ts'
+import { createOidc } from './access/oidc.ts'
+import { refusedPage, signedInPage, strangerPage } from './access/pages.ts'
+import { type AccessContext, accessRoutes, enter, visitorOf, waysOf } from './access/routes.ts'
+import { createSite } from './access/site.ts'
+import { ApiError, statusFor } from './failure.ts'
 import { answerFailures, bytesOf } from './requests.ts'
+import { type Caller, type Description, mount } from './route.ts'
+import { chatRoutes, documentRoutes, healthRoutes, hostRoutes, metricsRoutes } from './routes.ts'
+import { createStaticFiles } from './static-files.ts'
 import type { WebToken } from './web-token.ts'
 
 /**
- * What browsers get. Anything that runs on this machine, and any page of any site, can send requests here, so:
- *
- *   the name in `Host` must be this machine's own    a foreign name that resolves to it is an attack (DNS rebinding)
- *   `Origin`, where there is one, must be ours       another page must not act for the person (CSRF)
- *   a change must come from our own page             and say so; a form of another page cannot
- *   the cookie must be right                         it is given for the token, and to our own page only (SameSite)
+ * What browsers get. The site's names and pages are checked first (access/site.ts), then who asks (access/access.ts):
+ * each route says which role it needs, and a change has to bring along what only our own page can know.
  *
  * Webhooks are other machines' programs: they show a signature in stead of all that.
  */
@@ -27,22 +31,18 @@ export interface WebAppOptions {
   store: Store
   config: Config
   chats: Chats
+  /** left out: only the chats are served */
+  host?: Host | undefined
   log: Logger
-  warning?: () => string | undefined
+  warning?: (() => string | undefined) | undefined
+  /** the console's files */
   directory: string
   /** whether there is a page, or only webhooks */
   isServed: boolean
   token: WebToken
   signal: AbortSignal
-}
-
-const files: Readonly<Record<string, { file: string; type: string }>> = {
-  '/approval.js': { file: 'approval.js', type: 'text/javascript; charset=utf-8' },
-  '/card.js': { file: 'card.js', type: 'text/javascript; charset=utf-8' },
-  '/chat.css': { file: 'chat.css', type: 'text/css; charset=utf-8' },
-  '/chat.js': { file: 'chat.js', type: 'text/javascript; charset=utf-8' },
-  '/parts.js': { file: 'parts.js', type: 'text/javascript; charset=utf-8' },
-  '/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
+  environment?: NodeJS.ProcessEnv | undefined
+  now?: (() => number) | undefined
 }
 
 /** Nothing an agent writes can become markup or script: there is no inline script, and no text is ever parsed as HTML. */
@@ -50,7 +50,9 @@ const contentPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self'",
+  // What is chosen to be sent is shown before it is.
+  "img-src 'self' blob:",
+  "font-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
@@ -68,17 +70,31 @@ const headers = {
   'cache-control': 'no-store',
 }
 
-const year = 31_536_000
-const ownNames = new Set(['127.0.0.1', 'localhost', '[::1]'])
+const heartbeatMs = 15_000
+const eventBufferBytes = 4_194_304
+const csrfHeader = 'x-hatchway-csrf'
 
 export function createWebApp(options: WebAppOptions): Hono {
-  const { chats, store, config, log, token, signal } = options
+  const { chats, store, config, host, log, token, signal, warning } = options
+  const { environment = process.env, now = Date.now } = options
+  const { web } = config
   const app = new Hono()
-  answerFailures(app, error => log.error({ err: error }, 'the web server failed'))
+  answerFailures(
+    app,
+    error => log.error({ err: error }, 'the web server failed'),
+    // Whoever was sent here by the provider's page reads words, not JSON.
+    (c, error) =>
+      c.req.path.startsWith('/api/oidc/')
+        ? new Response(refusedPage(error.message), wordsOf(error))
+        : undefined,
+  )
 
   app.use(async (c, next) => {
     await next()
-    for (const [name, value] of Object.entries(headers)) c.header(name, value)
+    // A file that somebody sent has a stricter policy of its own.
+    for (const [name, value] of Object.entries(headers)) {
+      if (!c.res.headers.has(name)) c.header(name, value)
+    }
   })
 
   app.post('/webhook/:name', async c => {
@@ -92,87 +108,97 @@ export function createWebApp(options: WebAppOptions): Hono {
     return c.json({ repeated: accepted.repeated }, accepted.repeated ? 200 : 202)
   })
 
+  const hostContext = host && { host, signal, heartbeatMs, eventBufferBytes }
+  // Whoever looks after the host asks under any name, and learns nothing.
+  if (hostContext) mount(app, '', healthRoutes, hostContext)
   if (!options.isServed) return app
 
+  const site = createSite(web)
+  const context: AccessContext = {
+    access: createAccess({ web, store: store.webSessions, token, now }),
+    attempts: createAttempts(now),
+    oidc: createOidc({ oidc: web.oidc, environment, now }),
+    web,
+    site,
+    log,
+  }
   app.use(async (c, next) => {
-    checkNames(c)
+    site.check(c)
     await next()
   })
 
-  const isKnown = (c: Context) => token.isCookie(getCookie(c, cookieName(c)) ?? '')
-  app.get('/', c => {
-    const given = c.req.query('token')
-    if (given !== undefined) {
-      if (!token.isToken(given)) return c.html(stranger, 401)
-      setCookie(c, cookieName(c), token.cookie, {
-        httpOnly: true,
-        sameSite: 'Strict',
-        path: '/',
-        maxAge: year,
-      })
-      // Not a redirect: a browser that came here from elsewhere would leave the new cookie out once more.
-      return c.html(welcome)
+  const callerOf = (request: Request, route: Description): Caller => {
+    const isChange = route.method !== 'get'
+    if (isChange) checkType(request, route)
+    if (route.role === 'anyone') return { name: 'somebody', role: 'viewer', isAtHost: false }
+    const visitor = visitorOf(context, request)
+    if (isChange) checkChange(request, visitor)
+    checkRole(visitor, route.role)
+    if (isChange) {
+      log.info({ name: visitor.name, role: visitor.role, method: route.method, path: route.path }, 'a change')
     }
-    if (!isKnown(c)) return c.html(stranger, 401)
-    return c.body(readFileSync(join(options.directory, 'index.html')), 200, {
-      'content-type': 'text/html; charset=utf-8',
-    })
-  })
-  for (const [path, { file, type }] of Object.entries(files)) {
-    app.get(path, c => c.body(readFileSync(join(options.directory, file)), 200, { 'content-type': type }))
+    const until = route.isStream ? context.access.until(visitor.sessionId) : undefined
+    return { name: visitor.name, role: visitor.role, isAtHost: false, until }
+  }
+  mount(app, '/api', accessRoutes, context, callerOf)
+  mount(app, '/api', documentRoutes, undefined, callerOf)
+  mount(
+    app,
+    '/api',
+    chatRoutes,
+    { chats, store, config, signal, heartbeatMs, eventBufferBytes, warning },
+    callerOf,
+  )
+  if (hostContext) {
+    mount(app, '/api/host', hostRoutes, hostContext, callerOf)
+    if (web.metrics === 'yes') mount(app, '', metricsRoutes, hostContext, callerOf)
   }
 
-  app.use('/api/*', async (c, next) => {
-    if (!isKnown(c)) {
-      throw new ApiError(refusal('forbidden', 'Open the link that the daemon printed when it started.'))
+  const files = createStaticFiles(options.directory)
+  const isKnown = (c: Request) => context.access.visitor(getCookie(c, site.cookieName(c)) ?? '') !== undefined
+  app.get('*', c => {
+    const { path } = c.req
+    if (path === '/api' || path.startsWith('/api/')) return c.notFound()
+    const asset = files.asset(path)
+    if (asset) return c.body(asset.content, 200, asset.headers)
+    if (!files.isPage(path)) return c.notFound()
+    const given = path === '/' ? c.req.query('token') : undefined
+    if (given !== undefined) {
+      if (!token.isToken(given)) return c.html(strangerPage(waysOf(web, context.oidc)), 401)
+      const known = context.access.visitor(getCookie(c, site.cookieName(c)) ?? '')
+      // Its other windows go on as they are.
+      if (known?.way !== 'link') enter(context, c, { way: 'link', name: 'Operator' })
+      return c.html(signedInPage)
     }
-    if (c.req.method !== 'GET' && !/^application\/json\b/i.test(c.req.header('content-type') ?? '')) {
-      throw new ApiError(refusal('forbidden', 'A change must be sent as application/json.'))
-    }
-    await next()
+    if (!isKnown(c)) return c.html(strangerPage(waysOf(web, context.oidc)), 401)
+    const page = files.page()
+    return page ? c.body(page, 200, { 'content-type': 'text/html; charset=utf-8' }) : c.notFound()
   })
-  const { warning } = options
-  app.route('/api', createChatRoutes({ chats, store, config, signal, ...(warning && { warning }) }))
   return app
 }
 
-function checkNames(c: Context): void {
-  const host = c.req.header('host') ?? ''
-  if (!ownNames.has(host.replace(/:\d+$/, '').toLowerCase())) {
-    throw new ApiError(refusal('forbidden', 'This server answers to 127.0.0.1 and localhost only.'))
-  }
-  const origin = c.req.header('origin')
-  const site = c.req.header('sec-fetch-site')
-  const isForeign = origin !== undefined && origin !== `http://${host}`
-  const isChange = c.req.method !== 'GET' && c.req.method !== 'HEAD'
-  if (isForeign || (isChange && origin === undefined && site !== 'same-origin')) {
-    throw new ApiError(refusal('forbidden', 'Only the page of this server may do that.'))
-  }
+const wordsOf = (error: ApiError) => ({
+  status: statusFor(error),
+  headers: { 'content-type': 'text/html; charset=utf-8' },
+})
+
+/** Neither is a type that a form of another page can send. */
+function checkType(request: Request, { takes = 'application/json' }: Description): void {
+  const given = request.req.header('content-type') ?? ''
+  if (given.split(';')[0]?.trim().toLowerCase() === takes) return
+  throw new ApiError(refusal('forbidden', `A change must be sent as ${takes}.`))
 }
 
-/** Cookies do not know ports: two installations on one machine must not sign each other out. */
-const cookieName = (c: Context) => `hatchway-${/:(\d+)$/.exec(c.req.header('host') ?? '')?.[1] ?? '80'}`
+function checkChange(request: Request, visitor: Visitor): void {
+  if (isSame(request.req.header(csrfHeader) ?? '', visitor.csrf)) return
+  throw new ApiError(
+    refusal('forbidden', 'A change must bring along what /api/me says. Load the page again.'),
+  )
+}
 
-const page = (title: string, head: string, text: string) => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
-<link rel="stylesheet" href="/chat.css">
-<link rel="icon" href="/icon.svg">${head}
-</head>
-<body class="plain"><main><h1>${title}</h1><p>${text}</p></main></body>
-</html>
-`
-
-const welcome = page(
-  'Hatchway',
-  '\n<meta http-equiv="refresh" content="0; url=/">',
-  '<a href="/">To the chat</a>',
-)
-const stranger = page(
-  'Hatchway does not know this browser',
-  '',
-  'Open the link that <code>hatchway up</code> printed when it started. It ends in <code>?token=…</code>',
-)
+function checkRole(visitor: Visitor, needed: Role): void {
+  if (roles.indexOf(visitor.role) >= roles.indexOf(needed)) return
+  throw new ApiError(
+    refusal('forbidden', `${visitor.name} has the role ${visitor.role}, and this needs ${needed}.`),
+  )
+}

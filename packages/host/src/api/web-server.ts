@@ -1,22 +1,31 @@
-import { createServer, type Server, type Socket } from 'node:net'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { createServer, isIPv6, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import type { Chats } from '../channels/chats.ts'
-import type { Config } from '../config.ts'
+import { isLoopback, problemsOf } from '../config/web.ts'
+import { type Config, ConfigError, type WebSettings } from '../config.ts'
 import { layoutOf } from '../layout.ts'
 import type { Store } from '../store/types.ts'
-import type { Http } from './http.ts'
+import type { Host } from '../types.ts'
+import type { Certificate, Http } from './http.ts'
 import { openWebToken } from './web-token.ts'
 
 export interface WebServerOptions {
   store: Store
   config: Config
   chats: Chats
+  /** left out: only the chats are served */
+  host?: Host
   log: Logger
   /** stays on screen: the sandbox isolates nothing, for one */
   warning?: () => string | undefined
-  /** the page's files */
+  /** the console's files */
   directory?: string
+  environment?: NodeJS.ProcessEnv
+  now?(): number
 }
 
 export interface WebServer {
@@ -30,21 +39,35 @@ export interface WebServer {
   close(): Promise<void>
 }
 
-const address = '127.0.0.1'
 /** ports that are tried in stead of one that is taken, before any free one will do */
 const neighbours = 20
 const mostConnections = 256
-const pageDirectory = fileURLToPath(new URL('../../../web/public/', import.meta.url))
+const consoles = ['../../../web/dist/', '../../../web/public/'].map(path =>
+  fileURLToPath(new URL(path, import.meta.url)),
+)
+/** The built one, where it has been built. */
+const usualDirectory = () =>
+  consoles.find(directory => existsSync(join(directory, 'index.html'))) ?? consoles[0] ?? ''
+
+/** Throws where it must not be served as it is configured: before anything else is started. */
+export function checkWeb({ web }: Pick<Config, 'web'>): void {
+  const problems = problemsOf(web)
+  if (problems.length > 0) throw new ConfigError(`The console cannot be served.\n  ${problems.join('\n  ')}`)
+  if (web.enabled === 'yes') certificateOf(web)?.current()
+}
 
 /**
- * Serves the chat to browsers of this machine, and takes messages from webhooks. undefined where neither is wanted.
- * Whoever opens the address needs the token; other programs' pages get nothing (see web-app.ts).
+ * Serves the console to browsers, and takes messages from webhooks. undefined where neither is wanted. Whoever opens the
+ * address needs the token, a password or a provider's word; other programs' pages get nothing (see web-app.ts).
  */
 export async function serveWeb(options: WebServerOptions): Promise<WebServer | undefined> {
   const { config, chats, log } = options
-  const isServed = config.web.enabled === 'yes'
+  const { web } = config
+  const isServed = web.enabled === 'yes'
   if (!isServed && chats.webhook.problem !== undefined) return undefined
+  checkWeb(config)
   const token = openWebToken(layoutOf(config.data).state)
+  const certificate = certificateOf(web)
 
   // Loaded when the first one knocks, as the API on the socket is.
   let http: Promise<Http> | undefined
@@ -53,8 +76,10 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
       import('./http.ts'),
       import('./web-app.ts'),
     ])
-    return createHttpFor(signal =>
-      createWebApp({ ...options, directory: options.directory ?? pageDirectory, isServed, token, signal }),
+    const directory = options.directory ?? usualDirectory()
+    return createHttpFor(
+      signal => createWebApp({ ...options, directory, isServed, token, signal }),
+      certificate,
     )
   }
   const take = async (connection: Socket) => {
@@ -69,15 +94,16 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
   }
   const server = createServer({ pauseOnConnect: true }, take)
   server.maxConnections = mostConnections
-  const port = await listenNear(server, config.web.port)
-  if (config.web.port !== 0 && port !== config.web.port) {
-    log.warn({ wanted: config.web.port, port }, 'the port of the web chat is taken; another one is used')
+  const port = await listenNear(server, web)
+  if (web.port !== 0 && port !== web.port) {
+    log.warn({ wanted: web.port, port }, 'the port of the console is taken; another one is used')
   }
-  const url = `http://${address}:${port}/`
+  const url =
+    web.url === undefined ? `${certificate ? 'https' : 'http'}://${nameOf(web.host)}:${port}/` : web.url
   return {
     port,
-    url,
-    link: isServed ? `${url}?token=${token.token}` : undefined,
+    url: url.endsWith('/') ? url : `${url}/`,
+    link: isServed ? `${url.replace(/\/$/, '')}/?token=${token.token}` : undefined,
     isNew: token.isNew,
     async close() {
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
@@ -87,26 +113,82 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
   }
 }
 
-async function listenNear(server: Server, wanted: number): Promise<number> {
-  const last = Math.min(wanted + neighbours, 65_535)
-  for (let port = wanted; port !== 0 && port <= last; port++) {
-    if (await listen(server, port)) return port
+/** An address at which all others are listened to is none that can be opened. */
+const nameOf = (host: string) => {
+  if (host === '0.0.0.0' || host === '::') return 'localhost'
+  return isIPv6(host) ? `[${host}]` : host
+}
+
+const renewalMs = 60_000
+
+function certificateOf({ tls }: WebSettings): Certificate | undefined {
+  const { cert, key } = tls
+  if (cert === undefined || key === undefined) return undefined
+  const stamp = () => [cert, key].map(path => statSync(path, { throwIfNoEntry: false })?.mtimeMs).join()
+  const read = () => {
+    try {
+      const files = { cert: readFileSync(cert), key: readFileSync(key) }
+      createSecureContext(files)
+      return files
+    } catch (error) {
+      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+      throw new ConfigError(
+        `The console cannot be served: web.tls.cert (${cert}) and web.tls.key (${key}) are no certificate and its key (${reason}).`,
+      )
+    }
   }
-  if (!(await listen(server, 0))) throw new Error('no port is free for the web chat')
+  let known = ''
+  let lookAgainAt = 0
+  return {
+    current() {
+      known = stamp()
+      return read()
+    },
+    renewed() {
+      if (performance.now() < lookAgainAt) return undefined
+      lookAgainAt = performance.now() + renewalMs
+      const now = stamp()
+      if (now === known) return undefined
+      known = now
+      try {
+        return read()
+      } catch (error) {
+        // Half of it may be there; the one before goes on until the rest is.
+        if (!(error instanceof ConfigError)) throw error
+        known = ''
+        return undefined
+      }
+    },
+  }
+}
+
+async function listenNear(server: Server, { host, port: wanted }: WebSettings): Promise<number> {
+  // Others have been told the port: only whoever is at this machine finds the console at another one.
+  const last = isLoopback(host) ? Math.min(wanted + neighbours, 65_535) : wanted
+  for (let port = wanted; port !== 0 && port <= last; port++) {
+    if (await listen(server, host, port)) return port
+  }
+  if (wanted !== 0 && !isLoopback(host)) {
+    throw new ConfigError(
+      `The console cannot be served: the port ${wanted} of ${host} is taken, or not for us.`,
+    )
+  }
+  if (!(await listen(server, host, 0))) throw new Error('no port is free for the console')
   const found = server.address()
-  if (found === null || typeof found === 'string') throw new Error('the web chat has no port')
+  if (found === null || typeof found === 'string') throw new Error('the console has no port')
   return found.port
 }
 
 /** false: the port is taken, or not for us */
-const listen = (server: Server, port: number) =>
+const listen = (server: Server, host: string, port: number) =>
   new Promise<boolean>((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(false)
-      else reject(error)
+      else
+        reject(new ConfigError(`The console cannot be served at ${host} (${error.code}).`, { cause: error }))
     }
     server.once('error', failed)
-    server.listen({ host: address, port }, () => {
+    server.listen({ host, port }, () => {
       server.off('error', failed)
       resolve(true)
     })

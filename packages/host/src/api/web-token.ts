@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -7,9 +7,6 @@ export interface WebToken {
   /** it did not exist before */
   isNew: boolean
   isToken(given: string): boolean
-  /** what a browser keeps in stead of the token; it cannot be turned back into one */
-  cookie: string
-  isCookie(given: string): boolean
 }
 
 const shape = /^[A-Za-z0-9_-]{43}$/
@@ -24,13 +21,10 @@ export function openWebToken(stateDirectory: string): WebToken {
   const token = kept ?? randomBytes(32).toString('base64url')
   if (kept === undefined) writeFileSync(path, `${token}\n`, { mode: 0o600 })
   chmodSync(path, 0o600)
-  const cookie = createHmac('sha256', token).update('hatchway browser session').digest('base64url')
   return {
     token,
     isNew: kept === undefined,
     isToken: given => equal(given, token),
-    cookie,
-    isCookie: given => equal(given, cookie),
   }
 }
 

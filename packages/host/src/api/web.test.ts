@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -31,6 +31,23 @@ const groupOf = (folder: string, jid: string, more: Partial<Group> = {}): Group 
   last_activity: null,
   ...more,
 })
+
+/** A console that is small enough to be looked at. */
+function consoleFiles(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'hatchway-console-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  mkdirSync(join(directory, 'assets'))
+  writeFileSync(
+    join(directory, 'index.html'),
+    '<!doctype html><script type="module" src="/assets/console.js"></script>',
+  )
+  writeFileSync(join(directory, 'assets', 'console.js'), 'export {}')
+  writeFileSync(join(directory, 'assets', 'chunk-Ab12Cd34.js'), 'export {}')
+  writeFileSync(join(directory, 'icon.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>')
+  writeFileSync(join(directory, 'notes.json'), '{}')
+  symlinkSync('/etc/passwd', join(directory, 'assets', 'linked.js'))
+  return directory
+}
 
 /** Everything between a browser and the store, without agents: the test speaks for them. */
 async function open(options: { config?: ConfigInput; data?: string; warning?: string } = {}) {
@@ -74,6 +91,7 @@ async function open(options: { config?: ConfigInput; data?: string; warning?: st
     config,
     chats,
     log,
+    directory: consoleFiles(),
     ...(warning !== undefined && { warning: () => warning }),
   })
   if (!server) throw new Error('nothing is served')
@@ -145,12 +163,19 @@ async function signIn({ server }: Opened): Promise<Record<string, string>> {
   return { cookie: cookie.split(';')[0] ?? '' }
 }
 
+/** with what a change has to bring along */
+async function signInToChange(opened: Opened): Promise<Record<string, string>> {
+  const headers = await signIn(opened)
+  const { text } = await send(opened.server.port, '/api/me', { headers })
+  return { ...headers, 'x-hatchway-csrf': JSON.parse(text).csrf }
+}
+
 const post = async (opened: Opened, jid: string, body: unknown, headers: Record<string, string> = {}) => {
   const { port } = opened.server
   const answer = await send(port, `/api/chats/${encodeURIComponent(jid)}/messages`, {
     method: 'POST',
     headers: {
-      ...(await signIn(opened)),
+      ...(await signInToChange(opened)),
       origin: `http://127.0.0.1:${port}`,
       'content-type': 'application/json',
       ...headers,
@@ -216,8 +241,8 @@ test('the link lets a browser in, and only the link', async () => {
   const stranger = await send(port, '/')
   expect(stranger.status).toBe(401)
   expect(stranger.text).toContain('does not know this browser')
-  expect((await send(port, '/api/chats')).status).toBe(403)
-  expect((await send(port, '/api/events')).status).toBe(403)
+  expect((await send(port, '/api/chats')).status).toBe(401)
+  expect((await send(port, '/api/events')).status).toBe(401)
   for (const token of ['', 'x', 'x'.repeat(43), `${link?.slice(-43)}x`]) {
     const answer = await send(port, `/?token=${token}`)
     expect(answer.status).toBe(401)
@@ -231,11 +256,11 @@ test('the link lets a browser in, and only the link', async () => {
   const headers = await signIn(opened)
   const page = await send(port, '/', { headers })
   expect(page.status).toBe(200)
-  expect(page.text).toContain('<script type="module" src="/chat.js">')
+  expect(page.text).toContain('<script type="module" src="/assets/console.js">')
   expect((await send(port, '/api/chats', { headers })).status).toBe(200)
   expect(
     (await send(port, '/api/chats', { headers: { cookie: `hatchway-${port}=${link?.slice(-43)}` } })).status,
-  ).toBe(403)
+  ).toBe(401)
 })
 
 test('the token is its owner’s alone, and the same after a restart', async () => {
@@ -251,9 +276,10 @@ test('the token is its owner’s alone, and the same after a restart', async () 
   expect((await send(again.server.port, '/api/chats', { headers })).status).toBe(200)
   await again.close()
 
-  // One that is no token is replaced, not trusted.
+  // One that is no token is replaced, not trusted; who came by the one before is out.
   writeFileSync(path, 'guess\n')
-  const third = await open({ data: opened.data })
+  const third = await open({ data: opened.data, config: { web: { port: opened.server.port } } })
+  expect((await send(third.server.port, '/api/chats', { headers })).status).toBe(401)
   expect(third.server.link?.slice(-43)).not.toBe(token)
   expect(readFileSync(path, 'utf8').trim()).toBe(third.server.link?.slice(-43))
 })
@@ -296,15 +322,20 @@ test('another page cannot act for the person, nor read', async () => {
     { origin: `http://localhost:${port}` },
     { 'content-type': 'text/plain' },
     { 'content-type': 'application/x-www-form-urlencoded' },
-    { cookie: 'hatchway=1' },
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    { 'content-type': 'application/json-patch+json' },
+    { 'content-type': '' },
+    { 'x-hatchway-csrf': '' },
+    { 'x-hatchway-csrf': 'x'.repeat(43) },
   ]
+  expect((await post(opened, 'local:main', { text: 'hi' }, { cookie: 'hatchway=1' })).status).toBe(401)
   for (const headers of refused) {
     expect([headers, (await post(opened, 'local:main', { text: 'hi' }, headers)).status]).toEqual([
       headers,
       403,
     ])
   }
-  const headers = { ...(await signIn(opened)), 'content-type': 'application/json' }
+  const headers = { ...(await signInToChange(opened)), 'content-type': 'application/json' }
   const path = '/api/chats/local%3Amain/messages'
   const body = '{"text":"hi"}'
   const status = async (more: Record<string, string>) =>
@@ -323,12 +354,23 @@ test('another page cannot act for the person, nor read', async () => {
 test('every answer forbids scripts that are not the page’s own, framing and sniffing', async () => {
   const opened = await open()
   const headers = await signIn(opened)
-  for (const path of ['/', '/chat.js', '/chat.css', '/icon.svg', '/api/chats', '/nothing', '/api/nothing']) {
+  for (const path of [
+    '/',
+    '/assets/console.js',
+    '/icon.svg',
+    '/sign-in.js',
+    '/api/chats',
+    '/traffic',
+    '/x.js',
+    '/api/x',
+  ]) {
     for (const given of [headers, {}]) {
       const answer = await send(opened.server.port, path, { headers: given })
       const policy = String(answer.headers['content-security-policy'])
       expect(policy).toContain("default-src 'none'")
       expect(policy).toContain("script-src 'self'")
+      expect(policy).toContain("style-src 'self'")
+      expect(policy).toContain("require-trusted-types-for 'script'")
       expect(policy).toContain("frame-ancestors 'none'")
       expect(policy).not.toContain('unsafe')
       expect(answer.headers['x-content-type-options']).toBe('nosniff')
@@ -336,25 +378,48 @@ test('every answer forbids scripts that are not the page’s own, framing and sn
       expect(answer.headers['access-control-allow-origin']).toBeUndefined()
     }
   }
-  const page = await send(opened.server.port, '/', { headers })
-  expect(page.text).not.toMatch(/<script(?![^>]*\bsrc=)/)
-  expect(page.text).not.toMatch(/\son\w+=|style=/)
-  const script = readFileSync(join(import.meta.dirname, '../../../web/public/chat.js'), 'utf8')
-  expect(script).not.toMatch(/innerHTML|outerHTML|insertAdjacent|document\.write|eval\(/)
+  const stranger = await send(opened.server.port, '/')
+  expect(stranger.text).not.toMatch(/<script(?![^>]*\bsrc=)/)
+  expect(stranger.text).not.toMatch(/\son\w+=|style=|<form/)
+  const script = await send(opened.server.port, '/sign-in.js')
+  expect(script.status).toBe(200)
+  expect(script.text).not.toMatch(/innerHTML|outerHTML|insertAdjacent|document\.write|eval\(/)
 })
 
-test('no file but the page’s own is served', async () => {
+test('no file but the console’s own is served, and its places show its one page', async () => {
   const opened = await open()
   const headers = await signIn(opened)
+  const get = (path: string) => send(opened.server.port, path, { headers })
   for (const path of [
     '/../package.json',
     '/%2e%2e/package.json',
-    '/chat.js/',
+    '/..%2fpackage.json',
+    '/assets/../../package.json',
+    '/assets/linked.js',
+    '/assets/console.js/',
+    '/assets',
+    '/notes.json',
     '/package.json',
     '//etc/passwd',
+    '/.env',
+    '/api',
+    '/api/nothing',
   ]) {
-    expect((await send(opened.server.port, path, { headers })).status).toBe(404)
+    const { status, text } = await get(path)
+    expect([path, status === 404 || text.startsWith('<!doctype html><script')]).toEqual([path, true])
+    expect(text).not.toContain('root:')
   }
+  for (const path of ['/', '/traffic', '/tasks/7', '/chat/local%3Amain']) {
+    const { status, text, headers } = await get(path)
+    expect([path, status]).toEqual([path, 200])
+    expect(text).toContain('/assets/console.js')
+    expect(headers['cache-control']).toBe('no-store')
+    expect((await send(opened.server.port, path)).status).toBe(401)
+  }
+  const script = await get('/assets/console.js')
+  expect(script.headers['content-type']).toBe('text/javascript; charset=utf-8')
+  expect(script.headers['cache-control']).toBe('no-store')
+  expect((await get('/assets/chunk-Ab12Cd34.js')).headers['cache-control']).toContain('immutable')
 })
 
 test('chats are listed, the main one first, with what calls their agents and where to write', async () => {

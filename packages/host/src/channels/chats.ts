@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { createReception, type Reception } from '../agents/reception.ts'
+import type { Attachments } from '../attachments/attachments.ts'
 import type { Config } from '../config.ts'
 import { type Approvals, type ApprovalsOptions, createApprovals } from '../guard/approvals/approvals.ts'
 import type { Desk } from '../services/desk.ts'
@@ -25,6 +26,8 @@ export interface Chats {
   questions: Questions
   /** what agents are not to do without a person; undefined: nobody is asked */
   approvals: Approvals | undefined
+  /** what goes along with messages; undefined: nothing does */
+  files: Attachments | undefined
   channelOf(jid: string): Channel | undefined
   /** for the outbox: what has become of messages */
   settled(messages: readonly Settled[]): void
@@ -48,6 +51,7 @@ export function createChats(options: {
   guard?: Pick<ApprovalsOptions, 'watch' | 'positions' | 'said'>
   /** what somebody puts on a group's list by saying so */
   todo?: Parameters<typeof createReception>[0]['todo']
+  files?: Attachments | undefined
   /** further channels, which come first */
   channels?: readonly Channel[]
   environment?: NodeJS.ProcessEnv
@@ -91,7 +95,12 @@ export function createChats(options: {
     received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
   })
   const web = createWebChannel({ feed, now })
-  const webhook = createWebhookChannel({ config, environment, now })
+  const webhook = createWebhookChannel({
+    config,
+    environment,
+    readFile: async id => options.files?.read(id),
+    now,
+  })
   const channels = [...(options.channels ?? []), web, webhook, createLogChannel(log)]
   const channelOf = (jid: string) => channels.find(channel => channel.reaches(jid))
 
@@ -103,6 +112,7 @@ export function createChats(options: {
     reception,
     questions,
     approvals,
+    files: options.files,
     channelOf,
     settled(messages) {
       for (const { message, change } of messages) {

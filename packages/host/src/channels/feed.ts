@@ -78,8 +78,8 @@ export function createFeed(now: () => number): Feed {
   }
 }
 
-/** A card says it all twice: as text and in its parts. */
-const sizeOf = ({ text, question, approval }: ChatEntry): number => {
-  const card = question ?? approval
+/** A card says it all twice: as text and in its parts; files are named beside the text. */
+const sizeOf = ({ text, question, approval, attachments }: ChatEntry): number => {
+  const card = question ?? approval ?? attachments
   return card === undefined ? text.length : text.length + JSON.stringify(card).length
 }

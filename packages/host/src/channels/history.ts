@@ -1,6 +1,7 @@
 import type { Approvals } from '../guard/approvals/approvals.ts'
 import type { ApprovalCard } from '../guard/approvals/card.ts'
 import type { IncomingRow } from '../store/agent-types.ts'
+import type { Attachment } from '../store/file-types.ts'
 import type { QuestionRow } from '../store/service-types.ts'
 import type { MessageRow, Store } from '../store/types.ts'
 import { withoutInternal } from './internal.ts'
@@ -19,11 +20,18 @@ export interface ChatEntry {
   at: number
   status: IncomingRow['status'] | MessageRow['status']
   error: string | null
+  attachments?: readonly ShownFile[]
   /** the card of a message that asks something, as it is now */
   question?: Card
   /** the card of a message that asks to allow something, as it is now */
   approval?: ApprovalCard
 }
+
+/** Where an agent finds it is for the agent. */
+type ShownFile = Omit<Attachment, 'path'>
+
+const filesOf = ({ attachments }: { attachments?: readonly Attachment[] | undefined }) =>
+  attachments && { attachments: attachments.map(({ path: _, ...file }) => file) }
 
 export type Card = { id: string } & Pick<QuestionRow, 'questions' | 'answers' | 'status'>
 
@@ -37,6 +45,7 @@ export const entryOfIncoming = (row: IncomingRow): ChatEntry => ({
   at: row.createdAt,
   status: row.status,
   error: null,
+  ...filesOf(row),
 })
 
 export const cardOf = ({ seq, questions, answers, status }: QuestionRow): Card => ({
@@ -56,6 +65,7 @@ export const entryOfMessage = (row: MessageRow, { question, approval }: Cards = 
   at: row.createdAt,
   status: row.status,
   error: row.error,
+  ...filesOf(row),
   ...(question && { question: cardOf(question) }),
   ...(approval && { approval }),
 })
@@ -76,7 +86,8 @@ export const cardsIn = (
 })
 
 /** Whether there is anything of it to show: a message that was all `<internal>` is not. */
-export const isShown = (entry: ChatEntry): boolean => entry.text.trim() !== ''
+export const isShown = ({ text, attachments }: ChatEntry): boolean =>
+  text.trim() !== '' || attachments !== undefined
 
 /** How far back the outbox is searched for what was said in one chat. */
 const searched = 20_000

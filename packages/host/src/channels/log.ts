@@ -11,7 +11,13 @@ export const createLogChannel = (log: Logger): Channel => ({
   reaches: () => true,
   async send(message) {
     log.info(
-      { group: message.group, jid: message.jid, sender: message.sender, text: message.text },
+      {
+        group: message.group,
+        jid: message.jid,
+        sender: message.sender,
+        text: message.text,
+        ...(message.attachments && { files: message.attachments.map(({ name }) => name) }),
+      },
       'message',
     )
   },

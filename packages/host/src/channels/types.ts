@@ -1,5 +1,6 @@
 import type { Refusal } from '@hatchway/protocol'
 import type { Settled, Spoken } from '../guard/approvals/approvals.ts'
+import type { Attachment } from '../store/file-types.ts'
 import type { QuestionRow } from '../store/service-types.ts'
 import type { MessageRow } from '../store/types.ts'
 
@@ -10,7 +11,9 @@ export interface Incoming {
   externalId?: string
   sender: string
   senderName: string
+  /** may be empty where files come along */
   text: string
+  attachments?: readonly Attachment[] | undefined
   /** milliseconds since 1970 */
   at: number
 }
@@ -72,6 +75,7 @@ export interface Channel {
   showsCards?: boolean
   /** begins to receive */
   connect?(host: ChannelHost): Promise<void>
+  /** files go along with the last part */
   send(message: MessageRow, part: Part): Promise<void>
   /** shows, or no longer shows, that somebody is writing */
   typing?(jid: string, on: boolean): void

@@ -1,21 +1,30 @@
 import { refusal } from '@hatchway/protocol'
 import type { Settled } from '../guard/approvals/approvals.ts'
 import type { Feed } from './feed.ts'
-import type { Channel, ChannelHost, Choice, Chosen, Received, Ruling } from './types.ts'
+import type { Channel, ChannelHost, Choice, Chosen, Incoming, Received, Ruling } from './types.ts'
 
 /** The person at this machine: in a browser that holds the token, or at a terminal that may enter the state directory. */
 const operator = { sender: 'operator', senderName: 'Operator' }
 
+/** Several people may be let in: each is the operator, under a name of their own. */
+interface Named {
+  senderName?: string | undefined
+}
+
 export interface WebChannel extends Channel {
   /** `id` is the writer's own: a message that is posted again under it is not taken twice */
-  post(message: { jid: string; text: string; id?: string | undefined }): Promise<Received>
+  post(
+    message: Pick<Incoming, 'jid' | 'text' | 'attachments'> & { id?: string | undefined } & Named,
+  ): Promise<Received>
   /** answers one question of a card */
-  choose(choice: Omit<Choice, 'sender' | 'senderName'>): Promise<Chosen>
+  choose(choice: Omit<Choice, 'sender' | 'senderName'> & Named): Promise<Chosen>
   /** decides what a card asks about */
-  decide(ruling: Omit<Ruling, 'sender' | 'senderName'>): Promise<Settled>
+  decide(ruling: Omit<Ruling, 'sender' | 'senderName'> & Named): Promise<Settled>
   /** chats in which somebody is writing */
   typingIn(): readonly string[]
 }
+
+const named = ({ senderName = operator.senderName }: Named) => ({ ...operator, senderName })
 
 const notReady = {
   ok: false,
@@ -53,17 +62,17 @@ export function createWebChannel(options: { feed: Feed; now(): number }): WebCha
     async disconnect() {
       host = undefined
     },
-    async post({ jid, text, id }) {
+    async post({ id, ...said }) {
       if (!host) return notReady
-      return host.receive({ jid, text, at: now(), ...operator, ...(id !== undefined && { externalId: id }) })
+      return host.receive({ ...said, at: now(), ...named(said), ...(id !== undefined && { externalId: id }) })
     },
     async choose(choice) {
       if (!host) return notReady
-      return host.choose({ ...choice, ...operator })
+      return host.choose({ ...choice, ...named(choice) })
     },
     async decide(ruling) {
       if (!host) return notReady
-      return host.decide({ ...ruling, ...operator })
+      return host.decide({ ...ruling, ...named(ruling) })
     },
     typingIn: () => [...typing],
   }

@@ -70,6 +70,35 @@ test('a message is posted with a signature that its receiver can check', async (
   expect(checkSignature({ secret: 'another', timestamp, signature, body, now: at })).toContain('does not fit')
 })
 
+test('files go along as long as they fit, and are named where they do not', async () => {
+  const { requests, url } = await receiver()
+  const files = new Map([
+    ['a', Buffer.from([0, 255, 7])],
+    ['large', Buffer.alloc(8_388_607)],
+  ])
+  const channel = createWebhookChannel({
+    config: configSchema.parse({ webhook: { url } }),
+    environment: { HATCHWAY_WEBHOOK_SECRET: secret },
+    readFile: async id => files.get(id),
+    now: () => at,
+  })
+  const file = (id: string, bytes: number) => ({
+    id,
+    name: `${id}.bin`,
+    type: 'application/octet-stream',
+    bytes,
+  })
+  const attachments = [file('a', 3), file('large', 8_388_607), file('gone', 1)]
+  await channel.send({ ...message, attachments }, { number: 1, of: 1 })
+  expect(JSON.parse(requests[0]?.body.toString() ?? '').attachments).toEqual([
+    { name: 'a.bin', type: 'application/octet-stream', bytes: 3, content: 'AP8H' },
+    { name: 'large.bin', type: 'application/octet-stream', bytes: 8_388_607, content: null },
+    { name: 'gone.bin', type: 'application/octet-stream', bytes: 1, content: null },
+  ])
+  await channel.send(message, { number: 1, of: 1 })
+  expect(JSON.parse(requests[1]?.body.toString() ?? '')).not.toHaveProperty('attachments')
+})
+
 test.each([500, 404, 302, 100_0])('anything but 2xx is not delivered: %s', async status => {
   const { url } = status === 1000 ? { url: 'http://127.0.0.1:1/' } : await receiver(status)
   await expect(open({ url }).send(message, { number: 1, of: 1 })).rejects.toThrow(

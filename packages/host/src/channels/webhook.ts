@@ -1,6 +1,7 @@
 import { type Refusal, refusal } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
+import type { Attachment } from '../store/file-types.ts'
 import { checkSignature, sign, signatureHeader, timestampHeader } from './signature.ts'
 import type { Channel, ChannelHost } from './types.ts'
 
@@ -32,13 +33,17 @@ const incomingBody = z.object({
 const prefix = 'webhook:'
 const timeoutMs = 10_000
 const shortestSecret = 16
+/** of all files of one message */
+const filesBytes = 8_388_608
 
 export function createWebhookChannel(options: {
   config: Pick<Config, 'webhook'>
   environment: NodeJS.ProcessEnv
+  /** what is in a file that goes along; undefined: it is not kept */
+  readFile?(id: string): Promise<Buffer | undefined>
   now(): number
 }): WebhookChannel {
-  const { now } = options
+  const { now, readFile = async () => undefined } = options
   const { url, secretVariable } = options.config.webhook
   const secret = options.environment[secretVariable] ?? ''
   const problem =
@@ -72,6 +77,7 @@ export function createWebhookChannel(options: {
         message_id: message.messageId,
         speech: message.speech,
         created_at: new Date(message.createdAt).toISOString(),
+        ...(message.attachments && { attachments: await filesOf(message.attachments, readFile) }),
       })
       const timestamp = String(Math.floor(now() / 1000))
       const response = await post(url, body, {
@@ -110,6 +116,21 @@ export function createWebhookChannel(options: {
       return received.ok ? { ok: true, repeated: received.id === undefined } : received
     },
   }
+}
+
+/** Those that fit are sent whole, the others only named. */
+async function filesOf(
+  attachments: readonly Attachment[],
+  readFile: (id: string) => Promise<Buffer | undefined>,
+) {
+  let left = filesBytes
+  const files = []
+  for (const { id, name, type, bytes } of attachments) {
+    const content = bytes <= left ? await readFile(id) : undefined
+    if (content) left -= bytes
+    files.push({ name, type, bytes, content: content?.toString('base64') ?? null })
+  }
+  return files
 }
 
 async function post(url: string, body: string, headers: Record<string, string>): Promise<Response> {

@@ -1,5 +1,6 @@
 import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
+import { isWithoutPassword, variableName } from './values.ts'
 
 /**
  * Accounts on calendar servers and who may use them. A password does not belong in the file: the account names the
@@ -16,10 +17,9 @@ const accountSchema = z.strictObject({
     .max(256)
     .regex(/^[^:\p{Cc}]*$/u, 'must not hold a ":" or a control character')
     .describe('Who logs in there.'),
-  passwordVariable: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable: letters, digits and "_"')
-    .describe('The variable of the host’s environment that holds the password. No sandbox sees it.'),
+  passwordVariable: variableName.describe(
+    'The variable of the host’s environment that holds the password. No sandbox sees it.',
+  ),
   groups: z
     .union([z.enum(['all', 'main']), z.array(folderSchema)])
     .default('main')
@@ -31,11 +31,6 @@ const accountSchema = z.strictObject({
     .describe('The calendars that are shown, by name. Left out: all. The first one is the primary one.'),
   readonly: z.boolean().default(false).describe('Whether events can only be read.'),
 })
-
-function isWithoutPassword(url: string): boolean {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  return parsed?.username === '' && parsed.password === ''
-}
 
 export const calendarsSchema = z
   .record(

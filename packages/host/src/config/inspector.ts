@@ -1,6 +1,5 @@
 import { z } from 'zod'
-
-const whole = (from: number, to: number) => z.int().min(from).max(to)
+import { isWithoutPassword, variableName, whole } from './values.ts'
 
 /** Who looks at doubtful actions before a person has to. The key stays in the environment; the file names its variable. */
 export const inspectorSchema = z.strictObject({
@@ -16,9 +15,7 @@ export const inspectorSchema = z.strictObject({
     .default('https://api.anthropic.com')
     .describe('The Messages API it is asked through.')
     .meta({ allowed: 'an http or https address' }),
-  keyVariable: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable: letters, digits and "_"')
+  keyVariable: variableName
     .default('ANTHROPIC_API_KEY')
     .describe('The variable of the host’s environment that holds the key. No sandbox sees it.')
     .meta({ allowed: 'the name of a variable' }),
@@ -31,8 +28,3 @@ export const inspectorSchema = z.strictObject({
 })
 
 export type InspectorSettings = z.output<typeof inspectorSchema>
-
-function isWithoutPassword(url: string): boolean {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  return parsed?.username === '' && parsed.password === ''
-}

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { z } from 'zod'
 import { type Config, type ConfigInput, configSchema } from './schema.ts'
 import { type Setting, settings } from './settings.ts'
+import { problemsOf } from './web.ts'
 
 export class ConfigError extends Error {
   override name = 'ConfigError'
@@ -43,19 +44,24 @@ export async function loadConfig(options: LoadOptions = {}): Promise<Config> {
 
 /** The same, with where each value came from. */
 export async function explainConfig(options: LoadOptions = {}): Promise<ExplainedConfig> {
-  const { config, file, sources } = await read(options)
-  return {
-    config,
-    file,
-    values: settings().map(setting => {
-      const value = valueAt(config, setting.path)
-      return {
-        ...setting,
-        value: typeof value === 'string' || typeof value === 'number' ? value : undefined,
-        source: sources.get(setting.name) ?? byDefault,
-      }
-    }),
-  }
+  const { config, file } = await read(options)
+  return { config, file, values: explained(config) }
+}
+
+/** where the values of configurations that were loaded came from */
+const sourcesOf = new WeakMap<Config, ReadonlyMap<string, string>>()
+
+/** Every value of a configuration and where it came from, as far as that is known. */
+export function explained(config: Config): ExplainedConfig['values'] {
+  const sources = sourcesOf.get(config)
+  return settings().map(setting => {
+    const value = valueAt(config, setting.path)
+    return {
+      ...setting,
+      value: typeof value === 'string' || typeof value === 'number' ? value : undefined,
+      source: sources ? (sources.get(setting.name) ?? byDefault) : 'not known',
+    }
+  })
 }
 
 async function read({ data, overrides, env = process.env, cwd = process.cwd(), ...options }: LoadOptions) {
@@ -91,7 +97,9 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
       `The configuration cannot be used.\n${problems.map(line => `  ${line}`).join('\n')}`,
     )
   }
-  return { config: { ...parsed.data, data: resolve(cwd, parsed.data.data) }, file, sources }
+  const config = { ...parsed.data, data: resolve(cwd, parsed.data.data) }
+  sourcesOf.set(config, sources)
+  return { config, file }
 }
 
 function findFile(asked: string | undefined, cwd: string): string | undefined {
@@ -180,8 +188,18 @@ function explainIssue(issue: z.core.$ZodIssue, input: Tree, sources: ReadonlyMap
 }
 
 function contradictions(config: Config, sources: ReadonlyMap<string, string>): string[] {
-  if (config.pollMinMs <= config.pollMaxMs) return []
+  const unknownRepos = Object.entries(config.groups).flatMap(([folder, { repo }]) => {
+    if (repo === undefined || Object.hasOwn(config.repos, repo)) return []
+    const name = `groups.${folder}.repo`
+    const known = Object.keys(config.repos).join(', ') || 'none'
+    return [
+      `${name}${place(sources, name)} is ${JSON.stringify(repo)}, which repos does not name; there are: ${known}.`,
+    ]
+  })
+  const wrong = [...unknownRepos, ...problemsOf(config.web)]
+  if (config.pollMinMs <= config.pollMaxMs) return wrong
   return [
+    ...wrong,
     `pollMinMs${place(sources, 'pollMinMs')} is ${config.pollMinMs}, which is more than pollMaxMs${place(sources, 'pollMaxMs')}, ${config.pollMaxMs}.`,
   ]
 }

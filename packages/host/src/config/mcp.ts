@@ -1,14 +1,11 @@
 import { folderSchema, toolNameSchema } from '@hatchway/protocol'
 import { z } from 'zod'
+import { isWithoutPassword, variableName } from './values.ts'
 
 /**
  * Lent MCP servers: which ones the host runs or reaches, with what of its own credentials, and who may use which of
  * their tools. Keys do not belong in the file: a value can name the variable of the host's environment that holds it.
  */
-const variableName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable: letters, digits and "_"')
-
 /** As it stands, or what a variable of the host's environment holds, after the words `prefix`. */
 const value = z.union([
   z.string().max(8192),
@@ -98,11 +95,6 @@ const lentServerSchema = z
   })
 
 const keyHeaders = new Set(['authorization', 'proxy-authorization', 'cookie', 'x-api-key'])
-
-function isWithoutPassword(url: string): boolean {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  return parsed?.username === '' && parsed.password === ''
-}
 
 export const lentServersSchema = z
   .record(

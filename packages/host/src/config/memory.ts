@@ -1,6 +1,5 @@
 import { z } from 'zod'
-
-const whole = (from: number, to: number) => z.int().min(from).max(to)
+import { whole } from './values.ts'
 
 /** What agents may keep for later with `save_memory`. */
 export const memorySchema = z.strictObject({

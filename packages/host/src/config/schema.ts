@@ -1,16 +1,19 @@
 import { readlinkSync } from 'node:fs'
 import { z } from 'zod'
 import { calendarsSchema } from './calendars.ts'
+import { deploySchema } from './deploy.ts'
 import { inspectorSchema } from './inspector.ts'
+import { hostJobsSchema } from './jobs.ts'
 import { lentServersSchema } from './mcp.ts'
 import { memorySchema } from './memory.ts'
+import { reposSchema } from './repos.ts'
+import { whole } from './values.ts'
+import { webSchema } from './web.ts'
 
 /**
  * Every value that can be configured, with what it means and what it may be. The environment names, the messages
  * about wrong values and the table in docs/configuration.md all come from here.
  */
-const whole = (from: number, to: number) => z.int().min(from).max(to)
-
 const largest = Number.MAX_SAFE_INTEGER
 const day = 86_400_000
 
@@ -72,6 +75,9 @@ const limits = z.strictObject({
   openTodos: whole(1, 1_000_000)
     .default(1000)
     .describe('Todos of one group that are not done. Over it, a new one is refused with `quota_exceeded`.'),
+  attachmentBytes: whole(1, 1_073_741_824)
+    .default(26_214_400)
+    .describe('The largest file that goes along with a message, in both directions.'),
   errorBytes: whole(0, largest)
     .default(268_435_456)
     .describe('Space for one group’s refused files in `ipc/errors`. Over it, they are counted and not kept.'),
@@ -86,6 +92,11 @@ const keep = z.strictObject({
   messages: whole(1, largest)
     .default(1_000_000)
     .describe('Messages that are remembered, the newest. One that is not delivered yet is always kept.'),
+  fileBytes: whole(1, largest)
+    .default(1_073_741_824)
+    .describe(
+      'Space for the host’s copies of one group’s attachments in `files`. Over it, the oldest are not kept.',
+    ),
   runs: whole(1, largest)
     .default(10_000)
     .describe(
@@ -218,11 +229,6 @@ const model = z.strictObject({
     .meta({ allowed: 'the name of a variable' }),
 })
 
-const web = z.strictObject({
-  enabled: z.enum(['yes', 'no']).default('yes').describe('Whether the chat is served to browsers.'),
-  port: whole(0, 65_535).default(7717).describe('The port on this machine. 0: any free one.'),
-})
-
 const webhook = z.strictObject({
   url: z
     .url({ protocol: /^https?$/ })
@@ -251,6 +257,8 @@ const groupSettings = z.strictObject({
   image: z.string().min(1).optional(),
   instructions: z.string().optional(),
   mounts: z.array(mount).optional(),
+  /** the repository of `repos` that its agent works on */
+  repo: z.string().min(1).optional(),
   /** whether what is in its folder must not get out */
   containsSecrets: z.boolean().optional(),
   /** who may decide what its agent is not to do without a person; left out: the operator */
@@ -304,12 +312,15 @@ export const configSchema = z.strictObject({
   container: container.prefault({}),
   agents: agents.prefault({}),
   model: model.prefault({}),
-  web: web.prefault({}),
+  web: webSchema.prefault({}),
   webhook: webhook.prefault({}),
   services: services.prefault({}),
   guard: guard.prefault({}),
   inspector: inspectorSchema.prefault({}),
   memory: memorySchema.prefault({}),
+  hostJobs: hostJobsSchema.prefault({}),
+  deploy: deploySchema.prefault({}),
+  repos: reposSchema,
   calendars: calendarsSchema,
   mcp: lentServersSchema,
   groups: z

@@ -1,115 +1,107 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
-import { join } from 'node:path'
-import { bundlePath } from '../agents/launch.ts'
-import { chooseSandbox, createSandboxes } from '../agents/sandboxes/choose.ts'
 import type { Config } from '../config.ts'
-import { containerOwner, layoutOf } from '../layout.ts'
+import { layoutOf } from '../layout.ts'
+import { acquire, DataDirectoryHeld } from '../lock.ts'
+import { configuration } from './configuration.ts'
+import { consult } from './daemon.ts'
+import { database, waiting } from './database.ts'
+import { directories } from './directories.ts'
+import { disk, leftovers } from './disk.ts'
+import { events } from './events.ts'
+import { reach } from './reach.ts'
+import { clock, runtime, timeZone } from './runtime.ts'
+import { orphans, sandboxes } from './sandboxes.ts'
+import { bad, type Finding, type Patient, reasonOf } from './types.ts'
 
-/** One thing the doctor looked at. `bad` keeps something from working; `warning` is worth knowing. */
-export interface Finding {
+export type { Finding }
+
+/** A finding as it is told; `fixed` says what was done about it. */
+export interface Told {
   what: string
-  state: 'good' | 'warning' | 'bad'
+  state: Finding['state']
   says: string
+  fixed?: string
 }
 
-const fewWatches = 65_536
-const littleSpaceBytes = 1_073_741_824
+type Look = (patient: Patient) => Finding | Finding[] | Promise<Finding | Finding[]>
 
-/** Looks at everything that agents need on this machine. Changes nothing, and needs no daemon. */
-export async function examine(config: Config): Promise<Finding[]> {
-  return [runtime(), bundle(), ...(await sandboxes(config)), ...directories(config), space(config), watches()]
-}
+/** In the order in which trouble is best looked for. */
+const looks: readonly [string, Look][] = [
+  ['runtime', runtime],
+  ['clock', clock],
+  ['time zone', timeZone],
+  ['configuration', configuration],
+  ['directories', directories],
+  ['disk', disk],
+  ['half-written', leftovers],
+  ['events', events],
+  ['database', database],
+  ['waiting', waiting],
+  ['channels', reach],
+  ['sandbox', sandboxes],
+  ['left over', orphans],
+]
 
-const runtime = (): Finding => ({
-  what: 'Node',
-  state: Number.parseInt(process.versions.node, 10) >= 24 ? 'good' : 'bad',
-  says: `${process.versions.node}; Hatchway needs 24 or newer, which \`npm ci\` brings.`,
-})
-
-const bundle = (): Finding =>
-  existsSync(bundlePath)
-    ? { what: 'agent', state: 'good', says: 'The agent’s side is built.' }
-    : { what: 'agent', state: 'bad', says: 'The agent’s side is not built. Run: npm run build' }
-
-async function sandboxes(config: Config): Promise<Finding[]> {
-  const choice = await chooseSandbox(config.agents.sandbox, config.agents.driver, createSandboxes(config))
-  const considered = choice.considered.map(
-    ({ name, available, reason }): Finding => ({
-      what: `sandbox ${name}`,
-      state: available && name !== 'process' ? 'good' : 'warning',
-      says: reason,
-    }),
-  )
-  return [
-    ...considered,
-    {
-      what: 'sandbox in use',
-      state: choice.sandbox === undefined ? 'bad' : choice.warning === undefined ? 'good' : 'warning',
-      says: choice.warning === undefined ? choice.reason : `${choice.reason} ${choice.warning}`,
-    },
-  ]
-}
-
-/** Wrong owners are the most reported fault of all hatches (lesson 23): the container cannot write, or not remove. */
-function directories(config: Config): Finding[] {
-  const { ipc, state } = layoutOf(config.data)
-  if (!existsSync(ipc)) {
-    return [
-      { what: 'data', state: 'warning', says: `${config.data} is new: nothing has been started on it.` },
-    ]
+/**
+ * Looks at everything that Hatchway needs on this machine. It changes nothing unless `fix` is said, and then only what
+ * is safe: owners and modes of our own directories, directories that are missing, what dead processes have left.
+ */
+export async function examine(config: Config, { fix = false }: { fix?: boolean } = {}): Promise<Told[]> {
+  const { who, checkup } = await consult(config)
+  const patient: Patient = {
+    config,
+    layout: layoutOf(config.data),
+    holder: who,
+    checkup,
+    environment: process.env,
+    now: Date.now,
   }
-  const wanted = containerOwner(config)?.uid ?? process.getuid?.() ?? 0
-  const strange = readdirSync(ipc, { withFileTypes: true })
-    .filter(entry => entry.isDirectory() && entry.name !== 'errors')
-    .flatMap(group =>
-      readdirSync(join(ipc, group.name), { withFileTypes: true }).map(entry => ({ group, entry })),
-    )
-    .filter(({ entry }) => entry.isDirectory())
-    .map(({ group, entry }) => join(ipc, group.name, entry.name))
-    .filter(path => lstatSync(path).uid !== wanted)
-  const owners: Finding =
-    strange.length === 0
-      ? {
-          what: 'owners',
-          state: 'good',
-          says: `Every group’s directories belong to uid ${wanted}, as agents need.`,
-        }
-      : {
-          what: 'owners',
-          state: 'bad',
-          says: `${strange.length} directories do not belong to uid ${wanted}, ${strange[0]} for one. Run: chown ${wanted} on them.`,
-        }
-  const open = (lstatSync(state).mode & 0o077) !== 0
-  return [
-    owners,
-    {
-      what: 'state',
-      state: open ? 'bad' : 'good',
-      says: open
-        ? `${state} can be entered by others. Run: chmod 700 ${state}`
-        : 'Only this user can enter it.',
-    },
-  ]
+  const findings: Finding[] = []
+  for (const [what, look] of looks) {
+    try {
+      findings.push(...[await look(patient)].flat())
+    } catch (error) {
+      // One look that fails is a finding itself, and must not hide the others.
+      findings.push(bad(what, `It could not be looked at: ${reasonOf(error)}`))
+    }
+  }
+  return fix ? mend(patient, findings) : findings.map(told)
 }
 
-function space(config: Config): Finding {
-  const place = existsSync(config.data) ? config.data : '.'
-  const { bavail, bsize } = statfsSync(place)
-  const free = bavail * bsize
-  const says = `${(free / 1_073_741_824).toFixed(1)} GiB free for the data directory.`
-  return { what: 'disk', state: free < littleSpaceBytes ? 'warning' : 'good', says }
+const told = ({ what, state, says }: Finding): Told => ({ what, state, says })
+
+async function mend({ config, holder }: Patient, findings: readonly Finding[]): Promise<Told[]> {
+  const wanted = findings.some(({ mend: work }) => work)
+  if (!wanted) return findings.map(told)
+  // Where nobody is at work, nobody begins to be meanwhile.
+  const lock = holder === 'nobody' ? await held(config) : undefined
+  try {
+    const all: Told[] = []
+    for (const finding of findings) {
+      if (!finding.mend) all.push(told(finding))
+      else if (holder === 'nobody' && !lock)
+        all.push({ ...told(finding), fixed: 'not: somebody has begun to use the data directory' })
+      else all.push(await mended(finding, finding.mend))
+    }
+    return all
+  } finally {
+    lock?.release()
+  }
 }
 
-function watches(): Finding {
-  const path = '/proc/sys/fs/inotify/max_user_watches'
-  if (!existsSync(path))
-    return { what: 'events', state: 'warning', says: 'No inotify here: directories are polled.' }
-  const limit = Number(readFileSync(path, 'utf8'))
-  return limit >= fewWatches
-    ? { what: 'events', state: 'good', says: `${limit} directories may be watched.` }
-    : {
-        what: 'events',
-        state: 'warning',
-        says: `Only ${limit} directories may be watched, and a group has three. Raise fs.inotify.max_user_watches.`,
-      }
+async function mended(finding: Finding, work: NonNullable<Finding['mend']>): Promise<Told> {
+  try {
+    const fixed = await work()
+    return { ...told(finding), state: finding.state === 'bad' ? 'warning' : finding.state, fixed }
+  } catch (error) {
+    return { ...told(finding), fixed: `not: ${reasonOf(error)}` }
+  }
+}
+
+async function held(config: Config) {
+  try {
+    return await acquire(config.data, { purpose: 'command' })
+  } catch (error) {
+    if (error instanceof DataDirectoryHeld) return undefined
+    throw error
+  }
 }

@@ -30,7 +30,9 @@ export async function attempt(
     delivered = deliveredBefore(message.error, of)
     for (const text of parts.slice(delivered)) {
       if (!channel) throw new Error('no channel reaches this chat')
-      await channel.send({ ...message, text }, { number: delivered + 1, of })
+      const number = delivered + 1
+      const attachments = number === of ? message.attachments : undefined
+      await channel.send({ ...message, text, attachments }, { number, of })
       delivered++
     }
     return {
@@ -58,7 +60,7 @@ export async function attempt(
 function partsOf(message: MessageRow, channel: Channel): string[] {
   if (message.kind === 'reaction') return [message.text]
   const text = withoutInternal(message.text)
-  if (text.trim() === '') return []
+  if (text.trim() === '') return message.attachments ? [''] : []
   const name = message.sender === null || channel.showsSender ? undefined : oneLine(message.sender)
   return splitText(name === undefined ? text : `*${name}*: ${text}`, channel.messageLimit)
 }

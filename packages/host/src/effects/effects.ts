@@ -1,5 +1,6 @@
 import type { ClaimedFile, Quarantine, Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
+import type { Agents } from '../agents/agents.ts'
 import type { Fault } from '../fault.ts'
 import type { Effect } from '../operations/types.ts'
 import type { Desk } from '../services/desk.ts'
@@ -28,6 +29,8 @@ export interface EffectsOptions {
   groupRemoved(folder: string): void
   tasksChanged(): void
   groupsChanged(): void
+  /** where agents run */
+  sessions(): Pick<Agents, 'forget' | 'finish' | 'close' | 'kick'> | undefined
   /** where services are asked: a daemon */
   desk(): Desk | undefined
   log: Logger
@@ -73,6 +76,16 @@ export function createEffects(options: EffectsOptions): Effects {
         case 'request_over':
           options.desk()?.over(effect.seq, effect.outcome)
           break
+        case 'context_reset':
+          options.sessions()?.forget(effect.folder)
+          break
+        case 'run_finished':
+          options.sessions()?.finish(effect.folder, effect.runId)
+          break
+        case 'session_over':
+          options.sessions()?.close(effect.folder)
+          options.sessions()?.kick()
+          break
       }
     }
     return visible
@@ -100,23 +113,27 @@ export function createEffects(options: EffectsOptions): Effects {
   }
 
   return {
-    settle(file, row, effects, repeated) {
-      const visible = effects.length > 0 && apply(effects)
+    settle(file, row, all, repeated) {
+      const atOnce = all.filter(({ kind }) => kind !== 'session_over')
+      const afterwards = all.length > atOnce.length ? all.filter(effect => !atOnce.includes(effect)) : []
+      const visible = atOnce.length > 0 && apply(atOnce)
+      const answered = (batched: boolean) => {
+        apply(afterwards)
+        finishFile(file, row, repeated, batched)
+      }
       const { reply, outcome } = row
       // It is decided. An answer that cannot be placed for a while must not keep the content in memory.
       file.text = ''
       // Without an outcome the answer follows, and is no longer this file's matter.
-      if (!reply || !outcome) return finishFile(file, row, repeated, true)
+      if (!reply || !outcome) return answered(true)
       if (visible) {
         // An agent that has its answer finds it in the snapshot, too.
-        snapshots.whenWritten(() =>
-          replies.send(row.group, reply, outcome, () => finishFile(file, row, repeated, false)),
-        )
+        snapshots.whenWritten(() => replies.send(row.group, reply, outcome, () => answered(false)))
         return
       }
       fault('answering')
       let inBatch = true
-      replies.send(row.group, reply, outcome, () => finishFile(file, row, repeated, inBatch))
+      replies.send(row.group, reply, outcome, () => answered(inBatch))
       inBatch = false
     },
     finishBatch() {

@@ -100,6 +100,21 @@ async function open(channels: readonly Channel[]) {
 const hour = 3_600_000
 const isAt = (status: MessageRow['status']) => (row: MessageRow | undefined) => row?.status === status
 
+test('files go along with the last part, and alone where there is nothing to say', async () => {
+  const sent: MessageRow[] = []
+  const { say, rows } = await open([
+    { name: 'short', messageLimit: 10, reaches: () => true, send: async message => void sent.push(message) },
+  ])
+  const attachments = [{ id: 'a', name: 'a.txt', type: 'text/plain', bytes: 1 }]
+  await say('chat:1', 'some words that are long', { attachments })
+  await say('chat:1', '<internal>nothing to say</internal>', { attachments })
+  await until('all are sent', () => rows().every(isAt('sent')))
+  const parts = sent.map(({ text, attachments = [] }) => ({ text, files: attachments.length }))
+  expect(parts.length).toBeGreaterThan(3)
+  expect(parts.map(({ files }) => files)).toEqual([...parts.slice(2).map(() => 0), 1, 1])
+  expect(parts.at(-1)?.text).toBe('')
+})
+
 test('messages are delivered in their order and settled', async () => {
   const channel = channelOf()
   const { say, rows, settled } = await open([channel])

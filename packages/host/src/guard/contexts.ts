@@ -2,6 +2,8 @@ import type { Store } from '../store/types.ts'
 
 /** The context that goes on from one session to the next, for as long as the agent keeps its session. */
 const ongoing = 'session'
+/** what an agent that begins anew has told itself */
+const carried = 'carried'
 
 /**
  * Which context a group's agent is in, as what it has read counts for that and for no other. A run with a context of its
@@ -27,7 +29,11 @@ export function createContexts(store: Pick<Store, 'taints' | 'agents'>): Context
       current.delete(folder)
       store.taints.clear(folder, `run:${runId}`)
       // An agent that keeps no session has forgotten everything.
-      if (store.agents.session(folder) === undefined) store.taints.clear(folder, ongoing)
+      if (store.agents.session(folder) !== undefined) return
+      store.taints.clear(folder, ongoing)
+      // What it has told its successor comes from what it had read.
+      store.taints.join(folder, carried, ongoing)
+      store.taints.clear(folder, carried)
     },
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Command, commandSchema, type Group, type Outcome } from '@hatchway/protocol'
 import { refused } from '../operations/outcome.ts'
 import type { OperationContext } from '../operations/types.ts'
+import { tooManyRequests } from '../policy/quota.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
 import { gates, type Reach, seenIn } from './gates.ts'
@@ -99,13 +100,9 @@ export function pass(
 }
 
 function hold(held: Held, group: Group, rules: GuardRules, context: OperationContext): Outcome | null {
-  const { transaction, now, limits, request } = context
-  if (transaction.countOpenRequests(group.folder) >= limits.openRequests) {
-    return refused(
-      'quota_exceeded',
-      `The group has ${limits.openRequests} requests that are not answered yet. Wait for answers before asking more.`,
-    )
-  }
+  const { transaction, now, request } = context
+  const tooMany = tooManyRequests(group.folder, context)
+  if (tooMany) return tooMany
   if (!request) return refused('denied', 'It has to be looked at first, which only a running daemon can.')
   const createdAt = now.getTime()
   const row: RequestRow = {
@@ -183,7 +180,7 @@ export function noteTask(
   taskId: unknown,
   folder: string,
   rules: GuardRules,
-  context: OperationContext,
+  context: Pick<OperationContext, 'transaction' | 'now'>,
 ): void {
   if (typeof taskId !== 'string') return
   const { transaction, now } = context

@@ -10,11 +10,12 @@ import type { Approvals } from './approvals/approvals.ts'
 import { taintOfLabels } from './gates.ts'
 import type { GuardRules } from './guard.ts'
 import { createInspector } from './inspector/inspector.ts'
-import { createSecretSearch } from './secrets/search.ts'
+import { createSecretSearch, type SecretSearch } from './secrets/search.ts'
 import { createWatch, type Watch } from './watch.ts'
 
 export interface OpenGuard {
   watch: Watch
+  findSecrets: SecretSearch['findSecrets']
   /** looks through what a service has brought in from strangers, and notes what looks like orders to the agent */
   read(request: RequestRow, outcome: Outcome): void
   stop(): Promise<void>
@@ -28,7 +29,7 @@ export function openGuard(options: {
   desk(): Desk | undefined
   effects: Pick<Effects, 'apply'>
   approvals: Approvals
-  context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services'>
+  context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   environment: NodeJS.ProcessEnv
   log: Logger
 }): OpenGuard {
@@ -75,6 +76,7 @@ export function openGuard(options: {
 
   return {
     watch,
+    findSecrets: secrets.findSecrets,
     read(request, outcome) {
       read(request, outcome).catch(error => {
         if (!leaving.signal.aborted) log.error({ err: error }, 'what came in could not be looked through')

@@ -33,7 +33,7 @@ export interface WatchOptions {
   effects: Pick<Effects, 'apply'>
   rules: GuardRules
   /** what the released command needs, as any other does */
-  context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services'>
+  context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   findSecrets(
     payload: unknown,
     options: { group: string; signal: AbortSignal },
@@ -109,6 +109,7 @@ export function createWatch(options: WatchOptions): Watch {
         request: { seq, reply: request.reply },
         guard: rules,
         isReleased: true,
+        releasedBy: decision.by,
         effect: effect => effects.push(effect),
       })
     })

@@ -6,8 +6,9 @@ import type { Config } from '../config.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { Fault } from '../fault.ts'
 import type { GuardRules } from '../guard/guard.ts'
+import type { Meter } from '../metrics/meter.ts'
 import { perform } from '../operations/index.ts'
-import type { Effect, ServiceRules } from '../operations/types.ts'
+import type { Effect, HostRules, ServiceRules } from '../operations/types.ts'
 import type { RateLimit } from '../policy/rate.ts'
 import { checkSender } from '../policy/sender.ts'
 import { StoreFailure } from '../store/failure.ts'
@@ -52,12 +53,16 @@ export interface IntakeOptions {
   handledBefore(file: ClaimedFile): CommandRow | undefined
   /** what `call_service` and `ask_user` are answered by */
   services?: ServiceRules
+  /** what the host itself does for agents */
+  host?: HostRules
   /** left out: nothing is guarded */
   guard?: GuardRules
   publish(event: CommandEvent): void
   hasListeners(): boolean
   /** whether commits are told to whoever measures them */
   announce: boolean
+  /** left out: nothing is counted but how many there were */
+  meter?: Pick<Meter, 'batch' | 'command'>
   now(): number
 }
 
@@ -65,7 +70,7 @@ const committedChannel = channel('hatchway:committed')
 const noEffects: Effect[] = []
 
 export function createIntake(options: IntakeOptions): Intake {
-  const { config, store, positions, spool, effects, rate, log, fault, now } = options
+  const { config, store, positions, spool, effects, rate, log, fault, meter, now } = options
   const { limits, timezone } = config
   let handled = 0
   let refused = 0
@@ -143,6 +148,7 @@ export function createIntake(options: IntakeOptions): Intake {
       timezone,
       limits,
       services: options.services,
+      host: options.host,
       request: { seq: file.seq, reply: translation.reply ?? null },
       guard: options.guard,
       effect: effect => collected.push(effect),
@@ -204,12 +210,16 @@ export function createIntake(options: IntakeOptions): Intake {
       committedChannel.publish({ files: decisions.map(({ file }) => file.name), at: process.hrtime.bigint() })
     }
     const listened = options.hasListeners()
+    const refusedBefore = refused
     for (const { file, row, repeated, effects: collected } of decisions) {
       handled++
-      if (row.outcome?.ok === false) refused++
+      const code = row.outcome?.ok === false ? row.outcome.error.code : undefined
+      if (code !== undefined) refused++
+      meter?.command(row, file.text, code, row.receivedAt - file.mtimeUs / 1000)
       effects.settle(file, row, collected, repeated)
       if (listened) options.publish(eventOf(file, row, repeated, tookUs))
     }
+    meter?.batch(decisions.length, refused - refusedBefore, tookUs, now())
     effects.finishBatch()
   }
 

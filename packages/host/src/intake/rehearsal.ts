@@ -1,6 +1,7 @@
 import type { ClaimedFile } from '@hatchway/spool'
 import { pino } from 'pino'
 import type { Config } from '../config.ts'
+import { createMeter } from '../metrics/meter.ts'
 import { createRateLimit } from '../policy/rate.ts'
 import { createPositions } from '../store/positions.ts'
 import { openStore } from '../store/sqlite.ts'
@@ -52,6 +53,7 @@ export function rehearse(config: Config): void {
     publish: () => {},
     hasListeners: () => false,
     announce: false,
+    meter: createMeter(Date.now()),
     now: Date.now,
   })
   for (let seq = 1; seq <= rounds; seq++) {

@@ -1,14 +1,18 @@
 import { type Command, type CommandType, commandSchema, type Outcome, type Payload } from '@hatchway/protocol'
 import { applyReleased, noteTask, pass } from '../guard/guard.ts'
 import { authorise } from '../policy/permissions.ts'
+import { deploy } from './deploy.ts'
 import { refreshGroups, registerGroup, unregisterGroup } from './groups.ts'
+import { scheduleHostJob } from './host-jobs.ts'
 import { react, sendMessage } from './messages.ts'
+import { createPeriodicAgent } from './periodic.ts'
 import { askUser } from './questions.ts'
 import { callService, cancelRequest } from './requests.ts'
+import { finishedWork, resetContext } from './sessions.ts'
 import { checkShell } from './shell.ts'
 import { cancelTask, pauseTask, resumeTask, scheduleTask, updateTask } from './tasks.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
-import * as unavailable from './unavailable.ts'
+import { syncWorktree } from './worktree.ts'
 
 export { addGroup } from './groups.ts'
 
@@ -23,12 +27,12 @@ export const operations: { [T in CommandType]: Operation<T> } = {
   register_group: registerGroup,
   unregister_group: unregisterGroup,
   refresh_groups: refreshGroups,
-  schedule_host_job: unavailable.scheduleHostJob,
-  create_periodic_agent: unavailable.createPeriodicAgent,
-  deploy: unavailable.deploy,
-  reset_context: unavailable.resetContext,
-  finished_work: unavailable.finishedWork,
-  sync_worktree: unavailable.syncWorktree,
+  schedule_host_job: scheduleHostJob,
+  create_periodic_agent: createPeriodicAgent,
+  deploy,
+  reset_context: resetContext,
+  finished_work: finishedWork,
+  sync_worktree: syncWorktree,
   call_service: callService,
   ask_user: askUser,
   cancel_request: cancelRequest,

@@ -1,6 +1,8 @@
-import type { Outcome } from '@hatchway/protocol'
+import type { Outcome, Payload } from '@hatchway/protocol'
+import type { Who } from '../store/audit-types.ts'
 import type { NewMessage } from '../store/types.ts'
 import { done, refused } from './outcome.ts'
+import { storeWork } from './requests.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
 
 /** The chat that is meant: the one named, or the own one. An operator has none of their own. */
@@ -28,32 +30,50 @@ const queue = (named: string | undefined, content: Content, context: OperationCo
   return done({ message_id: String(seq), status: 'queued' })
 }
 
+/** Somebody has just looked at it. A rule of theirs has not: the file may be another one since. */
+const isPerson = (who: Who | undefined): boolean => who === 'operator' || who?.startsWith('person:') === true
+
+/** Files are copied before there is a message: that takes its time, and may come to nothing. */
+const sendFiles = (payload: Payload<'send_message'>, context: OperationContext): Outcome | null => {
+  const { actor, releasedBy } = context
+  if (actor.kind !== 'group') return refused('unavailable', 'An operator sends files in the chat.')
+  const jid = chat(payload.jid, context)
+  return storeWork(
+    {
+      name: 'send_message',
+      input: { ...payload, jid, isSeen: isPerson(releasedBy) },
+      otherwise: 'This host does not send files.',
+    },
+    context,
+  )
+}
+
 export const sendMessage: Operation<'send_message'> = {
   type: 'send_message',
   target: chatTarget,
-  traits: ({ jid, text, sender, speech }, { actor }) =>
+  traits: ({ jid, text, sender, speech, attachments }, { actor }) =>
     actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
       ? undefined
       : {
           action: {
             name: 'send_message',
-            summary: `say something in the chat ${jid}`,
+            summary: `${attachments ? 'send files to' : 'say something in'} the chat ${jid}`,
             payload: {
               jid,
               text,
               ...(sender === undefined ? {} : { sender }),
               ...(speech ? { speech } : {}),
+              ...(attachments ? { attachments } : {}),
             },
           },
           reach: 'sink',
           reads: { corrupted: false, secret: false },
         },
-  execute: ({ jid, text, sender, speech }, context) =>
-    queue(
-      jid,
-      { kind: 'text', text, sender: sender ?? null, speech: speech ?? null, messageId: null },
-      context,
-    ),
+  execute(payload, context) {
+    const { jid, text, sender = null, speech = null } = payload
+    if (payload.attachments) return sendFiles(payload, context)
+    return queue(jid, { kind: 'text', text, sender, speech, messageId: null }, context)
+  },
 }
 
 export const react: Operation<'react'> = {

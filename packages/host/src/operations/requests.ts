@@ -1,5 +1,6 @@
 import type { Outcome, Payload } from '@hatchway/protocol'
 import { forbiddenBy, reachOfLabels, taintOfLabels } from '../guard/gates.ts'
+import { tooManyRequests } from '../policy/quota.ts'
 import { isAllowed } from '../services/catalogue.ts'
 import type { NewRequest, RequestRow } from '../store/service-types.ts'
 import { done, type Refused, refused } from './outcome.ts'
@@ -12,20 +13,17 @@ export const self = ({ actor }: OperationContext): Target =>
 /** Stores a request whose answer follows: within this commit, so that it cannot be lost, and is asked once. */
 export function storeRequest(
   about: Pick<NewRequest, 'kind' | 'tool' | 'input'> & { timeoutMs: number },
-  { actor, request, transaction, now, limits, effect }: OperationContext,
+  context: OperationContext,
 ): RequestRow | Refused {
+  const { actor, request, transaction, now, effect } = context
   const { timeoutMs, ...asked } = about
   const reply = request?.reply
   if (actor.kind !== 'group' || !request || !reply) {
     return refused('invalid_field', 'id: is required, as the answer has to go somewhere')
   }
   const { folder } = actor.group
-  if (transaction.countOpenRequests(folder) >= limits.openRequests) {
-    return refused(
-      'quota_exceeded',
-      `The group has ${limits.openRequests} requests that are not answered yet. Wait for answers before asking more.`,
-    )
-  }
+  const tooMany = tooManyRequests(folder, context)
+  if (tooMany) return tooMany
   const createdAt = now.getTime()
   const { seq } = request
   const row: NewRequest = { ...asked, seq, reply, group: folder, createdAt, expiresAt: createdAt + timeoutMs }
@@ -33,6 +31,38 @@ export function storeRequest(
   const stored: RequestRow = { ...row, status: 'waiting', outcome: null }
   effect({ kind: 'request_stored', request: stored })
   return stored
+}
+
+/**
+ * Has work of the host's own done that takes its time. Unlike a request it may come without an id: then nobody waits,
+ * and it is done all the same.
+ */
+export function storeWork(
+  about: { name: string; input: Record<string, unknown>; otherwise: string },
+  context: OperationContext,
+): Refused | null {
+  const { actor, request, transaction, now, effect, host } = context
+  const timeoutMs = host?.workMs(about.name)
+  if (timeoutMs === undefined) return refused('unavailable', about.otherwise)
+  if (actor.kind !== 'group' || !request) {
+    return refused('unavailable', 'Only an agent asks for this with a command; an operator has other ways.')
+  }
+  const tooMany = tooManyRequests(actor.group.folder, context)
+  if (tooMany) return tooMany
+  const createdAt = now.getTime()
+  const row: NewRequest = {
+    seq: request.seq,
+    reply: request.reply,
+    group: actor.group.folder,
+    kind: 'work',
+    tool: about.name,
+    input: about.input,
+    createdAt,
+    expiresAt: createdAt + timeoutMs,
+  }
+  transaction.insertRequest(row)
+  effect({ kind: 'request_stored', request: { ...row, status: 'waiting', outcome: null } })
+  return null
 }
 
 const unknown = (tool: string): Refused =>

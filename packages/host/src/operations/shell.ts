@@ -2,6 +2,7 @@ import { judgeShell, type ShellVerdict } from '@hatchway/protocol'
 import type { Reach } from '../guard/gates.ts'
 import { done, refused } from './outcome.ts'
 import { self } from './requests.ts'
+import { isSyncStep } from './sync-steps.ts'
 import type { Operation } from './types.ts'
 
 /** What nobody can tell by reading it may do anything. */
@@ -20,16 +21,17 @@ const reaches: Readonly<Record<ShellVerdict['class'], Reach>> = {
 export const checkShell: Operation<'check_shell'> = {
   type: 'check_shell',
   target: (_, context) => self(context),
-  traits({ command }, { guard, actor }) {
+  traits({ command }, { guard, actor, host }) {
     const verdict = judgeShell(command)
     const isOffline = actor.kind === 'group' && guard?.isOffline(actor.group.folder) === true
+    const hasWorktree = actor.kind === 'group' && host?.worktree(actor.group.folder) !== undefined
     return {
       action: {
         name: 'shell',
         summary: `run a shell command (${verdict.class}: ${verdict.reasons.join('; ') || 'nothing is known of it'})`,
         payload: { command },
       },
-      reach: reaches[verdict.class],
+      reach: isOffline && hasWorktree && isSyncStep(command) ? 'local' : reaches[verdict.class],
       reads: { corrupted: verdict.class === 'network' && !isOffline, secret: false },
     }
   },

@@ -155,8 +155,15 @@ export const cancelTask = onTask('cancel_task', (task, _, context) => save(cance
 const answerable = (task: Task, { actor }: OperationContext): string =>
   actor.kind === 'group' && !actor.group.main ? actor.group.folder : task.created_by
 
+/** A job is its command, which nobody changes without being asked about it: only when it runs can be changed. */
+const jobKeeps = ['prompt', 'script', 'model', 'context_mode'] as const
+
 const update = onTask('update_task', (task, payload, context) => {
   const { task_id: _, status = task.status, ...given } = payload
+  const kept = task.job && jobKeeps.find(field => given[field] !== undefined)
+  if (kept !== undefined) {
+    return refused('invalid_field', `${kept}: a job on the host has none. Cancel it and schedule another.`)
+  }
   const rewritten = Object.values(given).some(value => value !== undefined)
   if (!rewritten && payload.status === undefined) {
     return refused('invalid_field', 'The update names no field to change.')

@@ -19,8 +19,12 @@ export interface Answer {
   effects: readonly Effect[]
 }
 
+interface DeskRules extends Pick<OperationContext, 'host' | 'guard'> {
+  openTasks?: number
+}
+
 /** Operations on a real store, with a clock that stands still until it is set. */
-export const openDesk = ({ openTasks = 1000 } = {}) => {
+export const openDesk = ({ openTasks = 1000, ...rules }: DeskRules = {}) => {
   const directory = mkdtempSync(join(tmpdir(), 'hatchway-operations-'))
   const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
   let now = new Date('2026-01-15T12:00:00.000Z')
@@ -40,6 +44,7 @@ export const openDesk = ({ openTasks = 1000 } = {}) => {
         now,
         timezone: 'Europe/Berlin',
         limits: { openTasks, openRequests: 100 },
+        ...rules,
         effect: effect => void effects.push(effect),
       }),
     )

@@ -1,8 +1,10 @@
-import type { CommandType, Group, Outcome, Payload, ReplyAddress } from '@hatchway/protocol'
+import type { CommandType, Group, HostJob, Outcome, Payload, ReplyAddress } from '@hatchway/protocol'
 import type { GuardRules, Traits } from '../guard/guard.ts'
 import type { Catalogue } from '../services/catalogue.ts'
+import type { Who } from '../store/audit-types.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
+import type { Refused } from './outcome.ts'
 
 /** Who asks. A group is known by the directory its file lay in; an operator by being on the host. */
 export type Actor = { kind: 'group'; group: Group } | { kind: 'operator' }
@@ -17,12 +19,43 @@ export type Effect =
   | { kind: 'todos_changed'; folder: string }
   | { kind: 'request_stored'; request: RequestRow }
   | { kind: 'request_over'; seq: number; outcome: Outcome }
+  | { kind: 'context_reset'; folder: string }
+  | { kind: 'run_finished'; folder: string; runId: string }
+  /** once its answer lies there: whoever asked for it waits for that */
+  | { kind: 'session_over'; folder: string }
 
 /** What requests to services and to people are judged by. */
 export interface ServiceRules {
   catalogue: Catalogue
   /** how long people may take to answer a question */
   questionMs: number
+}
+
+/** What commands of the host's own need to know of the daemon they are given to. */
+export interface HostRules {
+  /** the run that the group's agent is in */
+  runOf(folder: string): CurrentRun | undefined
+  /** what work takes at the most, by its name; undefined: this host does not do it */
+  workMs(name: string): number | undefined
+  /** why this host cannot be deployed, if so */
+  deployProblem?: string | undefined
+  jobs: JobRules | undefined
+  /** whether the group has a worktree, and whether the end of a scheduled run merges it */
+  worktree(folder: string): { mergesAtEnd: boolean; pushes?: boolean } | undefined
+}
+
+export interface CurrentRun {
+  id: string
+  kind: 'chat' | 'task'
+  occurrenceId: string | null
+  /** nobody but a deploy has called it so far */
+  isByDeploy: boolean
+}
+
+/** What commands on the host may be scheduled. */
+export interface JobRules {
+  /** with the usual directory and user where it names none, or why it may not run as things are now */
+  settle(job: HostJob): HostJob | Refused
 }
 
 export interface OperationContext {
@@ -37,10 +70,15 @@ export interface OperationContext {
   services?: ServiceRules | undefined
   /** the command's number in the journal, and where an answer that follows goes; left out: it came in no file */
   request?: { seq: number; reply: ReplyAddress | null } | undefined
+  /** left out: there is no daemon to do such things */
+  host?: HostRules | undefined
+  /** the group that an operator means */
+  about?: Group | undefined
   /** left out: nothing is guarded here */
   guard?: GuardRules | undefined
   /** whoever had to look at it has, and it may happen */
   isReleased?: boolean
+  releasedBy?: Who
   effect(effect: Effect): void
 }
 

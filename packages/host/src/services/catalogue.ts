@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Group, Services } from '@hatchway/protocol'
+import type { Group, HostOffer, Services } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { tightened } from '../guard/gates.ts'
 import type { Allowed, Service, ServiceTool, TrustLabels } from './types.ts'
@@ -112,7 +112,11 @@ export function digestOf(catalogue: Catalogue, questionMs: number): string {
 }
 
 /** What `services.json` tells the group's agent. */
-export const listingFor = (catalogue: Catalogue, group: Group, questionMs: number): Services => ({
+export const listingFor = (
+  catalogue: Catalogue,
+  group: Group,
+  { questionMs, commands }: { questionMs: number; commands: readonly HostOffer[] },
+): Services => ({
   tools: catalogue.toolsFor(group).map(tool => ({
     name: tool.name,
     title: tool.title,
@@ -125,6 +129,7 @@ export const listingFor = (catalogue: Catalogue, group: Group, questionMs: numbe
     timeout_ms: tool.kind === 'later' ? tool.timeoutMs : instantMs,
   })),
   questions: { timeout_ms: questionMs },
+  commands: [...commands],
 })
 
 /** for the agent to wait: it is done with the command, and only a busy host can make it wait */

@@ -4,7 +4,7 @@ import type { Replies } from '../effects/replies.ts'
 import type { RequestRow, RequestStore } from '../store/service-types.ts'
 import { outcomeOfAnswer, outcomeOfFailure } from './answer.ts'
 import type { Catalogue } from './catalogue.ts'
-import type { LaterTool } from './types.ts'
+import type { Asked, Work as HostWork } from './types.ts'
 
 /**
  * Requests whose answer follows, from the moment they are stored until the answer lies in the group's directory.
@@ -34,6 +34,8 @@ export interface Desk {
 
 export interface DeskOptions {
   catalogue: Catalogue
+  /** what the host itself does for a request of the kind `work`, by its name */
+  work?(name: string): HostWork | undefined
   store: RequestStore
   group(folder: string): Group | undefined
   replies: Pick<Replies, 'send' | 'progress' | 'endProgress'>
@@ -71,6 +73,8 @@ const progressMs = 100
 /** the longest a timer can wait */
 const longestTimerMs = 2_147_483_647
 const farewellMs = 2000
+/** of what the host says about its own work */
+const largestReport = 1_048_576
 
 export function createDesk(options: DeskOptions): Desk {
   const { catalogue, store, replies, log, now, atOnce = manyAtOnce } = options
@@ -126,7 +130,7 @@ export function createDesk(options: DeskOptions): Desk {
     works.set(request.seq, work)
     watchExpiry(work)
     if (request.kind === 'held') options.held?.(request, work.abort.signal)
-    if (request.kind !== 'service') return
+    if (request.kind !== 'service' && request.kind !== 'work') return
     const lane = laneOf(request.group)
     lane.waiting.push(work)
     if (lane.waiting.length === 1) turns.push(request.group)
@@ -238,7 +242,11 @@ export function createDesk(options: DeskOptions): Desk {
 
   const ofGroup = (folder: string) => [...works.values()].filter(({ request }) => request.group === folder)
 
-  const toolOf = ({ tool: name }: RequestRow): LaterTool | undefined => {
+  const toolOf = ({ kind, tool: name }: RequestRow): Asked | undefined => {
+    if (kind === 'work') {
+      const work = options.work?.(name)
+      return work && { ...work, service: 'host', answerBytes: largestReport, annotations: {} }
+    }
     const tool = catalogue.find(name)
     return tool?.kind === 'later' ? tool : undefined
   }
@@ -262,6 +270,7 @@ export function createDesk(options: DeskOptions): Desk {
         const answer = await tool.call(request.input, {
           group: { folder: group.folder, jid: group.jid, name: group.name, main: group.main },
           requestId: request.reply?.id ?? String(request.seq),
+          seq: request.seq,
           signal: abort.signal,
           progress: progressOf(work, group),
           log: log.child({

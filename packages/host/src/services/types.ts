@@ -78,6 +78,31 @@ export interface LaterTool extends ToolBase {
   call(input: unknown, context: ServiceContext): Promise<unknown> | unknown
 }
 
+/** What is asked for an answer that follows. */
+export type Asked = Pick<
+  LaterTool,
+  'name' | 'service' | 'repeatable' | 'timeoutMs' | 'answerBytes' | 'annotations'
+> & {
+  call(input: unknown, context: WorkContext): Promise<unknown> | unknown
+}
+
+/** What work of the host's own is given: also the request's number, by which it knows what it began before a restart. */
+export interface WorkContext extends ServiceContext {
+  seq: number
+}
+
+/**
+ * Work of the host's own that takes its time, for a command that was permitted and, where it had to be, released. It
+ * answers with facts, or throws a `ServiceRefusal`.
+ */
+export interface Work {
+  name: string
+  /** whether it finds out by itself how far it came before a restart; otherwise it is answered with `interrupted` */
+  repeatable: boolean
+  timeoutMs: number
+  call(input: unknown, context: WorkContext): Promise<object>
+}
+
 /** A tool that is done in the same commit as its command: once, or not at all. */
 export interface InstantTool extends ToolBase {
   kind: 'instant'

@@ -1,6 +1,7 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import { z } from 'zod'
 import type { IncomingRow, OccurrenceRow, RunRow, StepRow, Usage } from './agent-types.ts'
+import { attachmentsIn, attachmentsSchema } from './rows.ts'
 
 /** Between rows and objects, as in rows.ts. */
 type Row = Record<string, SQLOutputValue>
@@ -14,6 +15,7 @@ const incomingSchema = z.object({
   sender: z.string(),
   senderName: z.string(),
   text: z.string(),
+  attachments: attachmentsSchema.optional(),
   status: z.enum(['waiting', 'given', 'used', 'context']),
   runId: z.string().nullable(),
   createdAt: z.number(),
@@ -25,6 +27,7 @@ export const incomingFromRow = (row: Row): IncomingRow =>
     group: row.group_folder,
     externalId: row.external_id,
     senderName: row.sender_name,
+    attachments: attachmentsIn(row),
     runId: row.run_id,
     createdAt: row.created_at,
   })

@@ -1,4 +1,5 @@
 import type { RunStart, Task } from '@hatchway/protocol'
+import type { Attachment } from './file-types.ts'
 import type { NewMessage } from './types.ts'
 
 /**
@@ -18,6 +19,7 @@ export interface IncomingRow {
   sender: string
   senderName: string
   text: string
+  attachments?: readonly Attachment[] | undefined
   status: IncomingStatus
   runId: string | null
   createdAt: number
@@ -91,6 +93,16 @@ export interface Usage {
   requests: number
   inputTokens: number
   outputTokens: number
+}
+
+/** Inside one transaction. */
+export interface SessionTransaction {
+  /** the agent's own session, and what was said in the chat that no run has used; what calls the agent still waits */
+  forgetSession(folder: string): void
+  /** undefined: this message of this chat is known already */
+  receive(message: NewIncoming): number | undefined
+  /** one that is under way counts as done; whether it was */
+  finishOccurrence(id: string, result: string, at: number): boolean
 }
 
 /** What sessions, scheduler and channels keep. Each call is durable, whole or not at all. */

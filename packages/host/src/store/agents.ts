@@ -1,5 +1,5 @@
 import { usageFromRow } from './agent-rows.ts'
-import type { AgentStore } from './agent-types.ts'
+import type { AgentStore, SessionTransaction } from './agent-types.ts'
 import { createIncomingTable } from './agents/incoming.ts'
 import { createOccurrenceTable } from './agents/occurrences.ts'
 import { createRunTables } from './agents/runs.ts'
@@ -8,8 +8,8 @@ import type { NewMessage } from './types.ts'
 
 export interface AgentTables {
   store: AgentStore
-  /** inside a transaction that is open already, as the next one */
-  receive: AgentStore['receive']
+  /** inside a transaction that is open already */
+  within: SessionTransaction
   forgetGroup(folder: string): void
   /** whether there is more to forget */
   prune(limits: { messages: number; runs: number }, atATime: number): boolean
@@ -25,6 +25,7 @@ export function createAgentTables(
     insert,
     markGiven,
     markUsed,
+    forgetContext,
     forgetGroup: forgetIncoming,
     prune: pruneIncoming,
     ...incoming
@@ -36,7 +37,7 @@ export function createAgentTables(
     prune: pruneRuns,
     ...runs
   } = createRunTables(connection)
-  const { prune: pruneOccurrences, ...occurrences } = createOccurrenceTable(connection)
+  const { prune: pruneOccurrences, end: endOccurrence, ...occurrences } = createOccurrenceTable(connection)
 
   return {
     store: {
@@ -68,7 +69,15 @@ export function createAgentTables(
           .map(usageFromRow)
       },
     },
-    receive: insert,
+    within: {
+      receive: insert,
+      forgetSession(folder) {
+        forgetSession(folder)
+        forgetContext(folder)
+      },
+      finishOccurrence: (id, result, at) =>
+        endOccurrence(id, { status: 'done', result, error: null, endedAt: at }),
+    },
     forgetGroup(folder) {
       forgetIncoming(folder)
       forgetSession(folder)

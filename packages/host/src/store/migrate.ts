@@ -19,6 +19,7 @@ export function readMigrations(directory = migrationsDirectory): Migration[] {
 
 /** Read when the program is loaded, like the rest of it: the user it runs as later may not be allowed to. */
 const ownMigrations = readMigrations()
+export const newestVersion = ownMigrations.at(-1)?.version ?? 0
 
 export class StoreTooNew extends Error {
   override name = 'StoreTooNew'

@@ -128,7 +128,7 @@ const noLongerKept: Outcome = {
 const requestSchema = z.object({
   seq: z.number(),
   group: z.string(),
-  kind: z.enum(['service', 'question', 'held']),
+  kind: z.enum(['service', 'question', 'held', 'work']),
   tool: z.string(),
   input: z.record(z.string(), z.unknown()),
   reply: replyAddressSchema.nullable(),

@@ -8,6 +8,7 @@ import {
   taskSchema,
 } from '@hatchway/protocol'
 import { z } from 'zod'
+import type { Attachment } from './file-types.ts'
 import type { CommandRow, MessageRow } from './types.ts'
 
 /** Between rows and objects. What comes out of the database goes through a schema, as everything that comes in does. */
@@ -52,6 +53,7 @@ export const taskFromRow = (row: Row): Task =>
     next_run: iso(row.next_run),
     last_run: iso(row.last_run),
     created_at: iso(row.created_at),
+    job: parsed(row.job) ?? undefined,
   })
 
 export const taskValues = (task: Task): SQLInputValue[] => [
@@ -70,6 +72,7 @@ export const taskValues = (task: Task): SQLInputValue[] => [
   ms(task.last_run),
   task.last_result,
   ms(task.created_at),
+  task.job ? JSON.stringify(task.job) : null,
   task.id,
 ]
 
@@ -101,6 +104,21 @@ export const commandFromRow = (row: Row): CommandRow =>
     tookUs: row.took_us,
   })
 
+export const attachmentsSchema = z.array(
+  z.object({
+    id: z.string(),
+    name: z.string(),
+    type: z.string(),
+    bytes: z.number(),
+    path: z.string().optional(),
+    gone: z.boolean().optional(),
+  }),
+)
+
+/** undefined: nothing goes along with it, as with nearly all */
+export const attachmentsIn = (row: Row): Attachment[] | undefined =>
+  typeof row.attachments === 'string' ? attachmentsSchema.parse(parsed(row.attachments)) : undefined
+
 const messageSchema = z.object({
   id: z.number(),
   group: z.string(),
@@ -110,6 +128,7 @@ const messageSchema = z.object({
   sender: z.string().nullable(),
   speech: z.object({ text: z.string(), title: z.string().optional() }).nullable(),
   messageId: z.string().nullable(),
+  attachments: attachmentsSchema.optional(),
   status: z.enum(['pending', 'sent', 'failed']),
   attempts: z.number(),
   nextAttemptAt: z.number(),
@@ -123,6 +142,7 @@ export const messageFromRow = (row: Row): MessageRow =>
     ...row,
     group: row.group_folder,
     speech: parsed(row.speech),
+    attachments: attachmentsIn(row),
     messageId: row.message_id,
     nextAttemptAt: row.next_attempt_at,
     createdAt: row.created_at,

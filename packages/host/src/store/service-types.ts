@@ -14,8 +14,8 @@ export interface RequestRow {
   /** the command's number in the journal */
   seq: number
   group: string
-  /** asked of a service, of people, or a command that somebody has to look at first */
-  kind: 'service' | 'question' | 'held'
+  /** asked of a service, of people, work of the host's own, or a command that somebody has to look at first */
+  kind: 'service' | 'question' | 'held' | 'work'
   tool: string
   input: Record<string, unknown>
   /** null: nobody waits for it */

@@ -3,8 +3,13 @@ import { createAgentTables } from './agents.ts'
 import { createApprovalTable } from './approvals.ts'
 import { createAuditTable } from './audit.ts'
 import { preparedOnce } from './connection.ts'
+import { createCopying } from './copy.ts'
+import { createDeployTable } from './deploys.ts'
 import { StoreFailure } from './failure.ts'
+import { createFileTable } from './files.ts'
+import { createJobTable } from './job-runs.ts'
 import { migrate } from './migrate.ts'
+import { createPeriodicTable } from './periodic.ts'
 import { createQuestionTable } from './questions.ts'
 import { createRegistry } from './registry.ts'
 import { createRequestTable } from './requests.ts'
@@ -12,6 +17,7 @@ import { commandFromRow, groupFromRow, groupValues, messageFromRow, taskFromRow,
 import { createTaintTable } from './taints.ts'
 import { createTodoTable } from './todos.ts'
 import type { CommandRow, Store, Transaction } from './types.ts'
+import { createWebSessionTable } from './web-sessions.ts'
 
 export type Durability = 'full' | 'process'
 
@@ -46,6 +52,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     throw error
   }
 
+  const copying = createCopying(database, path, checkpointPages)
   const sql = (text: string) => database.prepare(text)
   const statements = {
     begin: sql('BEGIN IMMEDIATE'),
@@ -54,6 +61,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
 
     groups: sql('SELECT * FROM groups ORDER BY added_at, folder'),
     insertGroup: sql('INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    updateGroup: sql('UPDATE groups SET jid = ?, name = ? WHERE folder = ?'),
     deleteGroup: sql('DELETE FROM groups WHERE folder = ?'),
 
     task: sql('SELECT * FROM tasks WHERE id = ?'),
@@ -66,13 +74,16 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     countOpenTasks: sql(
       "SELECT count(*) AS count FROM tasks WHERE status IN ('active', 'paused') AND group_folder = ?",
     ),
+    countTasks: sql(
+      "SELECT count(*) FILTER (WHERE status = 'active') AS active, count(*) FILTER (WHERE status = 'paused') AS paused FROM tasks WHERE status IN ('active', 'paused')",
+    ),
     insertTask: sql(`INSERT INTO tasks (group_folder, jid, created_by, prompt, script, model, schedule_type,
-      schedule_value, timezone, context_mode, status, next_run, last_run, last_result, created_at, id)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      schedule_value, timezone, context_mode, status, next_run, last_run, last_result, created_at, job, id)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     updateTask:
       sql(`UPDATE tasks SET group_folder = ?, jid = ?, created_by = ?, prompt = ?, script = ?, model = ?,
       schedule_type = ?, schedule_value = ?, timezone = ?, context_mode = ?, status = ?, next_run = ?, last_run = ?,
-      last_result = ?, created_at = ? WHERE id = ?`),
+      last_result = ?, created_at = ?, job = ? WHERE id = ?`),
 
     handled: sql('SELECT * FROM commands WHERE seq = ?'),
     answered: sql('SELECT * FROM commands WHERE group_folder = ? AND request_id = ?'),
@@ -84,10 +95,15 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     ),
 
     insertMessage: sql(`INSERT INTO messages (id, group_folder, jid, kind, text, sender, speech, message_id,
-      status, attempts, next_attempt_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ?)`),
+      status, attempts, next_attempt_at, created_at, attachments)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ?, ?)`),
     freshMessages: sql("SELECT * FROM messages WHERE id > ? AND status = 'pending' ORDER BY id LIMIT ?"),
     retriedMessages: sql(
       "SELECT * FROM messages WHERE status = 'pending' AND attempts > 0 AND next_attempt_at <= ? ORDER BY next_attempt_at LIMIT ?",
+    ),
+    countRetried: sql("SELECT count(*) AS count FROM messages WHERE status = 'pending' AND attempts > 0"),
+    countFresh: sql(
+      "SELECT count(*) AS count FROM messages WHERE id > ? AND status = 'pending' AND attempts = 0",
     ),
     settleMessage: sql(
       'UPDATE messages SET status = ?, attempts = ?, next_attempt_at = ?, error = ?, sent_at = ? WHERE id = ?',
@@ -134,11 +150,15 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
 
   const connection = { sql: preparedOnce(database), atomically }
   const requests = createRequestTable(connection)
-  const questions = createQuestionTable(connection, message => agents.receive(message))
+  const questions = createQuestionTable(connection, message => agents.within.receive(message))
   const todos = createTodoTable(connection)
   const audit = createAuditTable(connection)
   const taints = createTaintTable(connection)
-  const approvals = createApprovalTable(connection, message => agents.receive(message))
+  const approvals = createApprovalTable(connection, message => agents.within.receive(message))
+  const periodic = createPeriodicTable(connection)
+  const jobs = createJobTable(connection, audit.within.audit)
+  const deploys = createDeployTable(connection)
+  const files = createFileTable(connection)
   /** Large answers are not in the journal itself. */
   const withAnswer = (row: CommandRow): CommandRow =>
     row.outcome ? row : { ...row, outcome: requests.outcomeOf(row.seq) }
@@ -150,12 +170,24 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     ...audit.within,
     ...taints.within,
     ...approvals.within,
+    ...periodic.within,
+    ...jobs.within,
+    ...deploys.within,
+    ...files.within,
+    forgetSession: folder => agents.within.forgetSession(folder),
+    receive: message => agents.within.receive(message),
+    finishOccurrence: (id, result, at) => agents.within.finishOccurrence(id, result, at),
     group: registry.byFolder,
     isFolderTaken: registry.isTaken,
     groupByJid: registry.byJid,
     groups: registry.all,
     insertGroup(group) {
       statements.insertGroup.run(...groupValues(group))
+      registry.add(group)
+    },
+    updateGroup(group) {
+      statements.updateGroup.run(group.jid, group.name, group.folder)
+      registry.remove(group.folder)
       registry.add(group)
     },
     deleteGroup(folder) {
@@ -165,6 +197,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       todos.forgetGroup(folder)
       taints.forgetGroup(folder)
       approvals.forgetGroup(folder)
+      periodic.forgetGroup(folder)
       registry.remove(folder)
     },
 
@@ -222,6 +255,7 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
         message.messageId,
         message.createdAt,
         message.createdAt,
+        message.attachments ? JSON.stringify(message.attachments) : null,
       ),
   }
 
@@ -236,6 +270,10 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       if (open) return transaction.openTasks(group)
       return (group === undefined ? statements.tasks.all() : statements.tasksOf.all(group)).map(taskFromRow)
     },
+    countTasks() {
+      const row = statements.countTasks.get()
+      return { active: Number(row?.active ?? 0), paused: Number(row?.paused ?? 0) }
+    },
     messages({ group, status, after = 0, limit = -1 }) {
       return sql(
         `SELECT * FROM messages WHERE id > :after AND (:group IS NULL OR group_folder = :group)
@@ -244,23 +282,29 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
         .all({ after, group: group ?? null, status: status ?? null, limit })
         .map(messageFromRow)
     },
-    commands({ group, type, ok, after = 0, limit }) {
+    commands({ group, type, ok, after = 0, before = Number.MAX_SAFE_INTEGER, limit }) {
+      const outcome = ok === 'open' ? "outcome = 'null'" : "(:ok IS NULL OR outcome ->> 'ok' = :ok)"
       return sql(
-        `SELECT * FROM (SELECT * FROM commands WHERE seq > :after AND (:group IS NULL OR group_folder = :group)
-         AND (:type IS NULL OR type = :type) AND (:ok IS NULL OR outcome ->> 'ok' = :ok)
+        `SELECT * FROM (SELECT * FROM commands WHERE seq > :after AND seq < :before
+         AND (:group IS NULL OR group_folder = :group) AND (:type IS NULL OR type = :type) AND ${outcome}
          ORDER BY seq DESC LIMIT :limit) ORDER BY seq`,
       )
         .all({
           after,
+          before,
           group: group ?? null,
           type: type ?? null,
-          ok: ok === undefined ? null : Number(ok),
+          ...(ok === 'open' ? {} : { ok: ok === undefined ? null : Number(ok) }),
           limit,
         })
         .map(commandFromRow)
     },
+    command: seq => transaction.handled(seq),
     forgetRequest: seq => void statements.forgetRequest.run(seq),
 
+    countPending: () =>
+      Number(statements.countRetried.get()?.count ?? 0) +
+      Number(statements.countFresh.get(attempted)?.count ?? 0),
     dueMessages(now, limit) {
       const retried = statements.retriedMessages.all(now, limit)
       const fresh = statements.freshMessages.all(attempted, limit - retried.length)
@@ -282,11 +326,15 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
     taints: taints.store,
     approvals: approvals.store,
     questions: questions.store,
+    files: files.store,
+    webSessions: createWebSessionTable(connection),
     audit: audit.store,
+    jobs: jobs.store,
+    deploys: deploys.store,
     todos: todos.within.todos,
     noteTodo: (said, todo, word) =>
       atomically(() => {
-        const id = agents.receive(said)
+        const id = agents.within.receive(said)
         if (id === undefined) return undefined
         if (todo) transaction.insertTodo(said.group, todo)
         transaction.insertMessage(word)
@@ -309,7 +357,11 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       return typeof value === 'string' ? value : undefined
     },
     setMeta: (key, value) => void statements.setMeta.run(key, value),
-    close: () => database.close(),
+    copyTo: copying.copyTo,
+    close() {
+      database.close()
+      copying.close()
+    },
   }
 }
 

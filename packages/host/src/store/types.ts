@@ -1,9 +1,14 @@
 import type { CommandType, DialectName, Group, Outcome, ReplyAddress, Task, Todo } from '@hatchway/protocol'
-import type { AgentStore, NewIncoming } from './agent-types.ts'
+import type { AgentStore, NewIncoming, SessionTransaction } from './agent-types.ts'
 import type { ApprovalStore, ApprovalTransaction } from './approvals.ts'
 import type { AuditStore, AuditTransaction } from './audit-types.ts'
+import type { DeployStore, DeployTransaction } from './deploys.ts'
+import type { Attachment, FileStore, FileTransaction } from './file-types.ts'
+import type { JobStore, JobTransaction } from './job-runs.ts'
+import type { PeriodicTransaction } from './periodic.ts'
 import type { QuestionStore, RequestStore, ServiceTransaction } from './service-types.ts'
 import type { TaintStore, TaintTransaction } from './taints.ts'
+import type { WebSessionStore } from './web-sessions.ts'
 
 /** One handled file: the journal that makes "executed once" true (promise 3) and the history people look at. */
 export interface CommandRow {
@@ -38,6 +43,7 @@ export interface MessageRow {
   sender: string | null
   speech: { text: string; title?: string | undefined } | null
   messageId: string | null
+  attachments?: readonly Attachment[] | undefined
   status: MessageStatus
   attempts: number
   nextAttemptAt: number
@@ -48,7 +54,7 @@ export interface MessageRow {
 
 export type NewMessage = Pick<
   MessageRow,
-  'id' | 'group' | 'jid' | 'kind' | 'text' | 'sender' | 'speech' | 'messageId' | 'createdAt'
+  'id' | 'group' | 'jid' | 'kind' | 'text' | 'sender' | 'speech' | 'messageId' | 'attachments' | 'createdAt'
 >
 
 /**
@@ -65,13 +71,20 @@ export interface Transaction
   extends ServiceTransaction,
     TaintTransaction,
     AuditTransaction,
-    ApprovalTransaction {
+    ApprovalTransaction,
+    PeriodicTransaction,
+    JobTransaction,
+    DeployTransaction,
+    FileTransaction,
+    SessionTransaction {
   group(folder: string): Group | undefined
   /** compared without case: two groups must never share a directory on a file system that ignores it */
   isFolderTaken(folder: string): boolean
   groupByJid(jid: string): Group | undefined
   groups(): readonly Group[]
   insertGroup(group: Group): void
+  /** its name and its chat; what it is stays */
+  updateGroup(group: Group): void
   /** and with it its agent's session and what was said to the agent that it has not used */
   deleteGroup(folder: string): void
 
@@ -93,9 +106,12 @@ export interface Transaction
 interface CommandFilter {
   group?: string
   type?: CommandType | string
-  ok?: boolean
+  /** `open`: accepted, and the journal has no answer */
+  ok?: boolean | 'open'
   /** only rows with a larger seq */
   after?: number
+  /** only rows with a smaller seq */
+  before?: number
   limit: number
 }
 
@@ -106,6 +122,8 @@ export interface Store {
   group(folder: string): Group | undefined
   groups(): readonly Group[]
   tasks(filter: { group?: string; open?: boolean }): readonly Task[]
+  /** open ones */
+  countTasks(): { active: number; paused: number }
   messages(filter: {
     group?: string
     status?: MessageStatus
@@ -113,9 +131,13 @@ export interface Store {
     limit?: number
   }): readonly MessageRow[]
   commands(filter: CommandFilter): readonly CommandRow[]
+  /** with its answer, also where that is too large for the journal */
+  command(seq: number): CommandRow | undefined
   /** forgets that a request id was answered, so that an operator can have the file handled again */
   forgetRequest(seq: number): void
 
+  /** messages that are not delivered yet */
+  countPending(): number
   /** messages whose time has come: those that failed before, then new ones in their order */
   dueMessages(now: number, limit: number): readonly MessageRow[]
   settleMessages(
@@ -127,7 +149,11 @@ export interface Store {
   taints: TaintStore
   approvals: ApprovalStore
   audit: AuditStore
+  deploys: DeployStore
+  jobs: JobStore
   questions: QuestionStore
+  files: FileStore
+  webSessions: WebSessionStore
   todos(folder: string): readonly Todo[]
   /** what somebody said, the todo it made and the word about it, in one commit; undefined: it came before */
   noteTodo(said: NewIncoming, todo: Todo | undefined, word: NewMessage): number | undefined
@@ -138,5 +164,7 @@ export interface Store {
   prune(limits: { commands: number; messages: number; runs: number }): boolean
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
+  /** copies everything, as it was at one moment meanwhile, while the work goes on */
+  copyTo(path: string): Promise<void>
   close(): void
 }

@@ -121,7 +121,10 @@ export const pynchy: Dialect = {
   tasks: (tasks, viewer) =>
     json(
       'current_tasks.json',
-      visibleTasks(tasks, viewer).map(task => ({ type: 'agent', ...flatTask(task) })),
+      visibleTasks(tasks, viewer).map(task => ({
+        ...(task.job ? { type: 'host', name: task.job.name, command: task.job.command } : { type: 'agent' }),
+        ...flatTask(task),
+      })),
     ),
   groups: flatGroups,
   todos: todosFile,

@@ -4,6 +4,7 @@ import { serviceTool } from '../service-tool.ts'
 import type { Surroundings, Tool } from '../tool.ts'
 import { groupTools } from './groups.ts'
 import { sendMessage } from './messages.ts'
+import { offeredNames, offeredTools } from './privileged.ts'
 import { askUser } from './questions.ts'
 import { taskTools } from './tasks.ts'
 
@@ -18,9 +19,19 @@ export const toolsFor = (surroundings: Surroundings): readonly Tool[] => [
 ]
 
 /** What the host's services add to them. Nobody may take the name of a tool of ours, offered or not. */
-export function serviceToolsFor({ tools, questions }: Services, surroundings: Surroundings): readonly Tool[] {
-  const taken = new Set(['ask_user', ...toolsFor({ ...surroundings, main: true }).map(({ name }) => name)])
-  const added = questions ? [askUser(questions.timeout_ms)] : []
+export function serviceToolsFor(
+  { tools, questions, commands }: Services,
+  surroundings: Surroundings,
+): readonly Tool[] {
+  const taken = new Set<string>([
+    'ask_user',
+    ...offeredNames,
+    ...toolsFor({ ...surroundings, main: true }).map(({ name }) => name),
+  ])
+  const added = [
+    ...(questions ? [askUser(questions.timeout_ms)] : []),
+    ...offeredTools(commands, surroundings),
+  ]
   for (const service of tools) {
     const tool = serviceTool(service)
     const problem = 'problem' in tool ? tool.problem : taken.has(tool.name) ? 'its name is taken' : undefined

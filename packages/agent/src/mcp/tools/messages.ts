@@ -15,10 +15,24 @@ export const sendMessage = commandTool({
       .string()
       .optional()
       .describe('The name to speak under, such as a role of yours: 1 to 128 characters. Left out: your own.'),
+    attachments: z
+      .array(z.string())
+      .min(1)
+      .max(10)
+      .optional()
+      .describe(
+        'Files to send along, by their paths in this group’s folder: relative to it, or absolute. The host copies them ' +
+          'before it answers, so finish writing them first. Pictures (PNG, JPEG, GIF, WebP) are shown, other files are ' +
+          'offered for download. No links, and no files from elsewhere: copy them into the folder first.',
+      ),
   }),
   output: z.object({ request_id: z.string(), message_id: z.string(), status: z.string() }),
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
-  payload: ({ text, sender }) => ({ text, sender }),
+  payload: ({ text, sender, attachments }) => ({
+    text,
+    sender,
+    attachments: attachments?.map(path => ({ path })),
+  }),
   result: z.object({ message_id: z.string(), status: z.string() }),
   tell: ({ message_id, status }, { id }) => ({
     facts: { request_id: id, message_id, status },

@@ -13,6 +13,8 @@ export interface ProcessEntry {
   pid: number
   parent: number
   group: number
+  /** by the kernel's own count: with the number it tells a process from every other */
+  startTime: string
 }
 
 function readProc(path: string): string | undefined {
@@ -42,9 +44,10 @@ export function runningProcesses(): ProcessEntry[] {
     const stat = readProc(`/proc/${pid}/stat`)
     if (stat === undefined) continue
     // The name in brackets may hold spaces and brackets itself.
-    const [state, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const [state, parent, group] = fields
     if (state === 'Z' || state === 'X') continue
-    found.push({ pid, parent: Number(parent), group: Number(group) })
+    found.push({ pid, parent: Number(parent), group: Number(group), startTime: fields[19] ?? '' })
   }
   return found
 }

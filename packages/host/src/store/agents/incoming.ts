@@ -12,6 +12,8 @@ export interface IncomingTable extends Part {
   insert: AgentStore['receive']
   markGiven(ids: readonly number[], runId: string): void
   markUsed(ids: readonly number[], runId: string): void
+  /** what was said beside the agent counts as used */
+  forgetContext(folder: string): void
   forgetGroup(folder: string): void
   /** some of the oldest beyond this number; how many */
   prune(keep: number, atATime: number): number
@@ -29,7 +31,7 @@ export function createIncomingTable({ sql, atomically }: Connection): IncomingTa
   const insert = (message: NewIncoming): number | undefined => {
     const { changes, lastInsertRowid } = sql(
       `INSERT INTO incoming (group_folder, jid, channel, external_id, sender, sender_name, text, calls, status,
-       created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       created_at, attachments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (channel, jid, external_id) WHERE external_id IS NOT NULL DO NOTHING`,
     ).run(
       message.group,
@@ -42,8 +44,14 @@ export function createIncomingTable({ sql, atomically }: Connection): IncomingTa
       message.status === 'context' ? 0 : 1,
       message.status,
       message.createdAt,
+      message.attachments ? JSON.stringify(message.attachments) : null,
     )
-    return changes === 0 ? undefined : Number(lastInsertRowid)
+    if (changes === 0) return undefined
+    const id = Number(lastInsertRowid)
+    for (const file of message.attachments ?? []) {
+      sql("UPDATE files SET message = ? WHERE id = ? AND direction = 'in'").run(id, file.id)
+    }
+    return id
   }
   const markGiven = (ids: readonly number[], runId: string) => {
     const give = sql(
@@ -101,6 +109,10 @@ export function createIncomingTable({ sql, atomically }: Connection): IncomingTa
     insert,
     markGiven,
     markUsed,
+    forgetContext: folder =>
+      void sql(
+        "UPDATE incoming SET status = 'used' WHERE group_folder = ? AND calls = 0 AND status IN ('context', 'given')",
+      ).run(folder),
     forgetGroup: folder =>
       void sql("DELETE FROM incoming WHERE group_folder = ? AND status <> 'used'").run(folder),
     prune: (keep, atATime) =>

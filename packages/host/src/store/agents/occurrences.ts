@@ -18,6 +18,8 @@ type Part = Pick<
 >
 
 export interface OccurrenceTable extends Part {
+  /** inside a transaction that is open already; whether it had not ended */
+  end: (...args: Parameters<AgentStore['endOccurrence']>) => boolean
   /** some of the oldest beyond this number; how many */
   prune(keep: number, atATime: number): number
 }
@@ -70,7 +72,23 @@ export function createOccurrenceTable({ sql, atomically }: Connection): Occurren
        WHERE id = ? AND status = 'active' AND next_run = ?`,
     ).run(status, nextRun, note === undefined ? null : cut(note), taskId, dueAt).changes === 1
 
+  const end: OccurrenceTable['end'] = (id, { status, result, error, endedAt }) => {
+    const row = sql(
+      `UPDATE occurrences SET status = ?, result = ?, error = ?, ended_at = ? WHERE id = ? AND ${open}
+       RETURNING task_id, started_at`,
+    ).get(status, result, error, endedAt, id)
+    if (!row) return false
+    const note = status === 'failed' ? `Error: ${error ?? 'unknown'}` : (result ?? error)
+    sql('UPDATE tasks SET last_run = coalesce(?, last_run), last_result = ? WHERE id = ?').run(
+      row.started_at ?? null,
+      note === null ? null : cut(note),
+      row.task_id ?? null,
+    )
+    return true
+  }
+
   return {
+    end,
     task(id) {
       const row = sql('SELECT * FROM tasks WHERE id = ?').get(id)
       return row && taskFromRow(row)
@@ -94,20 +112,7 @@ export function createOccurrenceTable({ sql, atomically }: Connection): Occurren
       if (values.length === 0) return
       atomically(() => void sql(`UPDATE occurrences SET ${text} WHERE id = ?`).run(...values, id))
     },
-    endOccurrence: (id, { status, result, error, endedAt }) =>
-      atomically(() => {
-        const row = sql(
-          `UPDATE occurrences SET status = ?, result = ?, error = ?, ended_at = ? WHERE id = ? AND ${open}
-           RETURNING task_id, started_at`,
-        ).get(status, result, error, endedAt, id)
-        if (!row) return
-        const note = status === 'failed' ? `Error: ${error ?? 'unknown'}` : (result ?? error)
-        sql('UPDATE tasks SET last_run = coalesce(?, last_run), last_result = ? WHERE id = ?').run(
-          row.started_at ?? null,
-          note === null ? null : cut(note),
-          row.task_id ?? null,
-        )
-      }),
+    endOccurrence: (id, ending) => atomically(() => void end(id, ending)),
     occurrence(id) {
       const row = sql('SELECT * FROM occurrences WHERE id = ?').get(id)
       return row && occurrenceFromRow(row)

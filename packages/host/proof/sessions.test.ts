@@ -1,0 +1,216 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, type TestContext, test } from 'vitest'
+import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { openHouse, until } from './house.ts'
+
+/** Agents that begin anew, end their scheduled runs and are made by others, in real sandboxes with real files. */
+const missing = findProgram('bwrap') ? undefined : 'bwrap'
+const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
+const needs = missing ? ` (needs ${missing})` : ''
+
+const envelope = (id: string, type: string, payload: object = {}) =>
+  JSON.stringify({ version: 1, id, type, payload })
+
+/** Drops a command and waits for its answer, in the shell of the sandbox. */
+const ask = (id: string, type: string, payload: object = {}) =>
+  [
+    `echo '${envelope(id, type, payload)}' > /workspace/ipc/tasks/${id}.json`,
+    `while [ ! -e /workspace/ipc/responses/${id}.json ]; do sleep 0.05; done`,
+    `cat /workspace/ipc/responses/${id}.json >> /workspace/group/answers`,
+    'echo >> /workspace/group/answers',
+  ].join('\n')
+
+const open = ({ onTestFinished }: TestContext, script: string) =>
+  openHouse({
+    sandbox: 'bubblewrap',
+    atEnd: onTestFinished,
+    environment: home => {
+      const file = join(home, 'hatchway.config.mjs')
+      const config = {
+        agents: { driver: 'command', command: ['/bin/sh', '-c', script], idleMs: 60_000, closeMs: 500 },
+      }
+      writeFileSync(file, `export default ${JSON.stringify(config)}`)
+      return { HATCHWAY_CONFIG: file }
+    },
+  })
+type House = Awaited<ReturnType<typeof openHouse>>
+
+const post = async (house: House, group: string, type: string, payload: object = {}, id?: string) => {
+  try {
+    const printed = await house.hatchway(
+      ...['post', '--group', group, '--type', type, '--payload', JSON.stringify(payload), '--wait', '--json'],
+      ...(id === undefined ? [] : ['--id', id]),
+    )
+    return JSON.parse(printed)
+  } catch (error) {
+    if (error instanceof Error && 'stdout' in error && String(error.stdout).trim() !== '') {
+      return JSON.parse(String(error.stdout))
+    }
+    throw error
+  }
+}
+const answers = (house: House, group = 'main') => {
+  const path = join(house.data, 'groups', group, 'answers')
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+}
+
+describe.concurrent('begin anew', () => {
+  attempt(`the next session begins with the message, and the first is over${needs}`, async context => {
+    const house = await open(
+      context,
+      `
+      prompt=$(cat)
+      case "$prompt" in
+        *'second life'*) echo "I am new" ;;
+        *'begin anew'*) ${ask('reset-1', 'reset_context', { message: 'your second life' })}; echo "the old one" ;;
+      esac`,
+    )
+    await house.say('begin anew')
+    await until(async () => (await house.texts()).some(text => text.includes('I am new')))
+    expect(answers(house)).toContain('"ok":true')
+    const runs = await house.runs()
+    expect(runs).toHaveLength(2)
+    expect(runs[0]?.status).toBe('done')
+    // What was said before is still in the chat.
+    expect(await house.texts()).toContain('the old one')
+  })
+
+  attempt(
+    `a message whose session cannot start, and whose host is killed, is not lost${needs}`,
+    async context => {
+      const house = await open(
+        context,
+        `
+      prompt=$(cat)
+      case "$prompt" in
+        *'second life'*) if [ ! -e /workspace/group/may-start ]; then exit 1; fi; echo "I am new" ;;
+        *) echo working; sleep 1000 ;;
+      esac`,
+      )
+      void house.say('work').catch(() => undefined)
+      await until(async () => (await house.runs()).length === 1)
+      expect(await post(house, 'main', 'reset_context', { message: 'a second life' })).toMatchObject({
+        ok: true,
+      })
+      await house.daemon()?.kill()
+      await house.up()
+      await until(async () =>
+        (await house.runs()).some(({ status, error }) => status === 'failed' && error?.includes('code 1')),
+      )
+      writeFileSync(join(house.data, 'groups', 'main', 'may-start'), '')
+      await until(async () => (await house.texts()).some(text => text.includes('I am new')))
+    },
+  )
+})
+
+describe.concurrent('finished work', () => {
+  const busy = `
+    prompt=$(cat)
+    case "$prompt" in
+      *'do the work'*) ${ask('finish', 'finished_work')}; sleep 1000 ;;
+      *) ${ask('not-mine', 'finished_work')}; echo talked ;;
+    esac`
+  const task = {
+    prompt: 'do the work',
+    schedule_type: 'cron',
+    schedule_value: '0 0 1 1 *',
+    context_mode: 'isolated',
+  }
+  const schedule = async (house: House) => {
+    const scheduled = await post(house, 'main', 'schedule_task', task)
+    await house.hatchway('tasks', 'run', scheduled.result.task_id)
+    return scheduled
+  }
+
+  attempt(`ends the scheduled run as done, though the agent would go on${needs}`, async context => {
+    const house = await open(context, busy)
+    const { result } = await schedule(house)
+    await until(async () =>
+      (await house.runs()).some(({ kind, status }) => kind === 'task' && status !== 'running'),
+    )
+    expect((await house.runs()).find(({ kind }) => kind === 'task')).toMatchObject({
+      status: 'done',
+      error: null,
+    })
+    const history = JSON.parse(await house.hatchway('tasks', 'history', result.task_id, '--json'))
+    expect(history).toMatchObject([{ status: 'done' }])
+    // In a conversation there is nothing to finish.
+    await house.say('hello')
+    expect(answers(house)).toContain('wrong_state')
+  })
+
+  attempt(`counts also when the host is killed right after its answer${needs}`, async context => {
+    const house = await open(context, busy)
+    const { result } = await schedule(house)
+    await until(async () => answers(house).includes('"ok":true'))
+    await house.daemon()?.kill()
+    await house.up()
+    await until(async () => (await house.runs()).every(({ status }) => status !== 'running'))
+    expect(await house.runs()).toMatchObject([{ kind: 'task', status: 'done' }])
+    const history = JSON.parse(await house.hatchway('tasks', 'history', result.task_id, '--json'))
+    expect(history).toMatchObject([{ status: 'done' }])
+  })
+
+  attempt(`is each group’s own matter${needs}`, async context => {
+    const house = await open(
+      context,
+      `prompt=$(cat); case "$prompt" in *'do the work'*) sleep 1000 ;; esac; echo hm`,
+    )
+    await house.addGroup({ folder: 'other', jid: 'local:other', name: 'Other' })
+    await schedule(house)
+    await until(async () => (await house.runs()).some(({ kind }) => kind === 'task'))
+    expect(await post(house, 'other', 'finished_work')).toMatchObject({ error: { code: 'wrong_state' } })
+    expect((await house.runs()).find(({ kind }) => kind === 'task')?.status).toBe('running')
+  })
+})
+
+describe.concurrent('periodic agents', () => {
+  const agent = { name: 'Grüße am Morgen', schedule: '0 7 * * *', prompt: 'greet', instructions: 'Be kind.' }
+  const echo = 'cat > /dev/null; cat CLAUDE.md'
+
+  attempt(`are made whole, run, and are changed by the same name${needs}`, async context => {
+    const house = await open(context, echo)
+    const made = await post(house, 'main', 'create_periodic_agent', agent, 'once-only')
+    expect(made).toMatchObject({ ok: true, result: { folder: 'grusse-am-morgen', status: 'created' } })
+    expect(await post(house, 'main', 'create_periodic_agent', agent, 'once-only')).toEqual(made)
+    await house.hatchway('tasks', 'run', made.result.task_id)
+    await until(async () => (await house.texts('grusse-am-morgen')).includes('Be kind.'))
+
+    const again = { ...agent, schedule: '30 8 * * *', prompt: 'greet again', instructions: 'Be brief.' }
+    const changed = await post(house, 'main', 'create_periodic_agent', again)
+    expect(changed.result).toMatchObject({ status: 'changed', task_id: made.result.task_id })
+    const tasks = JSON.parse(await house.hatchway('tasks', 'list', '--json'))
+    expect(tasks).toMatchObject([{ schedule_value: '30 8 * * *', prompt: 'greet again' }])
+    const groups = JSON.parse(await house.hatchway('groups', 'list', '--json'))
+    expect(groups).toHaveLength(2)
+    expect(readFileSync(join(house.data, 'groups', 'grusse-am-morgen', 'CLAUDE.md'), 'utf8')).toBe(
+      'Be brief.',
+    )
+    expect(await house.hatchway('audit', '--json')).toContain('create_periodic_agent')
+  })
+
+  attempt(`leave nothing behind when something fails on the way${needs}`, async context => {
+    const house = await open(context, echo)
+    await house.addGroup({ folder: 'other', jid: 'local:other', name: 'Other' })
+    const state = async () => [
+      await house.hatchway('groups', 'list', '--json'),
+      await house.hatchway('tasks', 'list', '--json'),
+      readdirSync(join(house.data, 'groups')).toSorted(),
+    ]
+    writeFileSync(join(house.data, 'groups', 'blocked'), 'not a folder')
+    const before = await state()
+    const attempts: [string, object, string][] = [
+      ['main', { ...agent, name: 'blocked' }, 'internal'],
+      ['main', { ...agent, name: 'Other' }, 'conflict'],
+      ['main', { ...agent, name: 'New', jid: 'local:other' }, 'conflict'],
+      ['main', { ...agent, schedule: 'whenever' }, 'bad_schedule'],
+      ['main', { ...agent, name: '…' }, 'invalid_field'],
+      ['other', agent, 'forbidden'],
+    ]
+    for (const [group, payload, code] of attempts) {
+      expect(await post(house, group, 'create_periodic_agent', payload)).toMatchObject({ error: { code } })
+    }
+    expect(await state()).toEqual(before)
+  })
+})

@@ -1,0 +1,124 @@
+import { folderSchema, type Group, payloads, resultSchema } from '@hatchway/protocol'
+import { z } from 'zod'
+import type { Host } from '../types.ts'
+import { type GroupAnswer, groupAnswer, groupsAnswer, newGroupRequest } from './answers.ts'
+import { type HostContext, hostRoute as route } from './host-context.ts'
+import { present } from './requests.ts'
+import { iso, notFound, type Route, resultOf } from './route.ts'
+
+const byFolder = z.object({ folder: folderSchema })
+
+/** The registered groups, and what an operator does for one. */
+export const groupRoutes: readonly Route<HostContext>[] = [
+  route({
+    method: 'get',
+    path: '/groups',
+    summary: 'The registered groups and what each may do',
+    tag: 'groups',
+    role: 'viewer',
+    answer: groupsAnswer,
+    handle({ host }) {
+      const answerOf = answersOf(host)
+      return host.store.groups().map(answerOf)
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/groups',
+    summary: 'Register a group',
+    tag: 'groups',
+    role: 'admin',
+    body: newGroupRequest,
+    answer: groupAnswer,
+    status: 201,
+    async handle({ host }, { body: { trigger, requires_trigger, channel, ...group } }) {
+      resultOf(await host.addGroup({ ...group, ...present({ trigger, requires_trigger, channel }) }))
+      return answersOf(host)(registered(host, group.folder))
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/groups/:folder',
+    summary: 'Remove a group; its tasks are cancelled, its files are kept',
+    tag: 'groups',
+    role: 'admin',
+    params: byFolder,
+    answer: resultSchema,
+    handle: async ({ host }, { params }) => resultOf(await host.removeGroup(params.folder)),
+  }),
+  route({
+    method: 'post',
+    path: '/groups/:folder/reset',
+    summary: 'End the session of a group’s agent; the next one begins anew',
+    tag: 'groups',
+    role: 'admin',
+    params: byFolder,
+    body: payloads.reset_context,
+    answer: resultSchema,
+    handle: async ({ host }, { params, body: payload }) =>
+      resultOf(await host.perform({ type: 'reset_context', payload }, registered(host, params.folder))),
+  }),
+  route({
+    method: 'post',
+    path: '/groups/:folder/finish',
+    summary: 'Count the scheduled run of a group as done',
+    tag: 'groups',
+    role: 'admin',
+    params: byFolder,
+    answer: resultSchema,
+    handle: async ({ host }, { params }) =>
+      resultOf(await host.perform({ type: 'finished_work', payload: {} }, registered(host, params.folder))),
+  }),
+]
+
+function registered(host: Host, folder: string): Group {
+  const group = host.store.group(folder)
+  if (!group) throw notFound(`No group has the folder ${folder}.`)
+  return group
+}
+
+/** The conversation that goes on; what a run with a context of its own has read ends with it. */
+const ongoing = 'session'
+
+/** What is the same for all of them is looked up once. */
+function answersOf(host: Host): (group: Group) => GroupAnswer {
+  const { config, store } = host
+  const { limits, agents } = config
+  const opened = host.agents()
+  const running = opened?.agents.running() ?? []
+  const taints = store.taints.all().filter(({ context }) => context === ongoing)
+  return group => {
+    const { folder } = group
+    const settings = Object.hasOwn(config.groups, folder) ? config.groups[folder] : undefined
+    const mode = host.mode(folder)
+    const session = running.find(run => run.group === folder)
+    const taint = taints.find(row => row.group === folder)
+    const activeAt = host.meter.activeAt(folder)
+    return {
+      ...group,
+      ...(mode === undefined ? {} : { mode }),
+      last_activity: activeAt === undefined ? group.last_activity : iso(activeAt),
+      sandbox: settings?.sandbox ?? opened?.choice.sandbox?.name ?? agents.sandbox,
+      driver: settings?.driver ?? agents.driver,
+      repo: settings?.repo ?? null,
+      mounts: settings?.mounts ?? [],
+      limits: {
+        commands_per_minute: limits.commandsPerMinute,
+        files_waiting: limits.filesWaiting,
+        open_tasks: limits.openTasks,
+        open_requests: limits.openRequests,
+        open_todos: limits.openTodos,
+        file_bytes: limits.fileBytes,
+        memory_mb: agents.memoryMb,
+        processes: agents.processes,
+        cpus: agents.cpus,
+        run_ms: agents.runMs,
+      },
+      taint: {
+        corrupted: (taint?.corruptedAt ?? null) !== null,
+        secret: settings?.containsSecrets === true || (taint?.secretAt ?? null) !== null,
+      },
+      session: session ? { state: session.state, run_id: session.runId } : null,
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import { z } from 'zod'
+
+/** What the command asks for, as it is kept until it is done. */
+export const deployInput = z.object({
+  rebuild: z.boolean(),
+  head: z.string().optional(),
+  resume_prompt: z.string().optional(),
+  session_id: z.string().optional(),
+  /** whether whoever asked is given a receipt */
+  is_answered: z.boolean(),
+})
+export type DeployInput = z.infer<typeof deployInput>

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { dialectNameSchema } from '@hatchway/protocol'
+import { z } from 'zod'
+import { layoutOf } from '../layout.ts'
+import { lookAside } from '../store/look-aside.ts'
+import type { Host } from '../types.ts'
+
+const health = z.object({ name: z.string(), ok: z.boolean(), text: z.string() })
+
+/** What only whoever has the data directory can tell the doctor. */
+export const checkupAnswer = z.object({
+  store: z
+    .object({
+      version: z.int(),
+      newest: z.int(),
+      damage: z.array(z.string()),
+      installation: z.string().nullable(),
+      groups: z.array(
+        z.object({ folder: z.string(), jid: z.string(), main: z.boolean(), dialect: dialectNameSchema }),
+      ),
+      messages: z.object({ pending: z.int(), failed: z.int() }),
+      latest: z.number().nullable(),
+      audit: z.object({ ok: z.boolean(), message: z.string() }),
+    })
+    .nullable()
+    .describe('null: there is no room for the copy that is looked at'),
+  clock_jump_ms: z.number().describe('how far the clock was set since the daemon began'),
+  modes: z.record(z.string(), z.enum(['events', 'polling'])),
+  channels: z.record(z.string(), z.string()).describe('the channel of each group’s chat'),
+  webhook: z.string().nullable().describe('why there is none'),
+  services: z.array(health),
+})
+export type Checkup = z.infer<typeof checkupAnswer>
+
+/** Integrity is checked on a copy, in another thread: a large database would keep everybody waiting for seconds. */
+export async function checkUp(host: Host): Promise<Checkup> {
+  const groups = host.store.groups()
+  return {
+    store: await storeOf(host),
+    clock_jump_ms: Math.round(Date.now() - (performance.timeOrigin + performance.now())),
+    modes: Object.fromEntries(
+      groups.flatMap(({ folder }) => {
+        const mode = host.mode(folder)
+        return mode === undefined ? [] : [[folder, mode]]
+      }),
+    ),
+    channels: Object.fromEntries(
+      groups.map(({ folder, jid }) => [folder, host.chats?.channelOf(jid)?.name ?? 'none']),
+    ),
+    webhook: host.chats?.webhook.problem ?? null,
+    services:
+      host
+        .services()
+        ?.catalogue.services()
+        .map(({ name, ok, text }) => ({ name, ok, text })) ?? [],
+  }
+}
+
+async function storeOf(host: Host): Promise<Checkup['store']> {
+  const { state, database } = layoutOf(host.config.data)
+  const { bavail, bsize } = statfsSync(state)
+  if (statSync(database).size * 3 > bavail * bsize) return null
+  const folder = mkdtempSync(join(state, 'backup-'))
+  try {
+    const path = join(folder, 'copy.db')
+    await host.store.copyTo(path)
+    return await lookAside(path)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,111 @@
+import { closeSync, constants, fchmodSync, lstatSync, openSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
+
+const answerMs = 2000
+
+/** How people and services are reached, and how people reach us. */
+export const reach = async (patient: Patient): Promise<Finding[]> => [
+  ...channels(patient),
+  ...services(patient),
+  ...(await web(patient)),
+  ...token(patient),
+]
+
+function channels({ checkup, holder }: Patient): Finding[] {
+  if (!checkup || holder !== 'daemon') return []
+  const only = (wanted: string) =>
+    Object.entries(checkup.channels)
+      .filter(([, name]) => name === wanted)
+      .map(([folder]) => folder)
+  const unreached = [...only('log'), ...only('none')]
+  const hooked = only('webhook')
+  return [
+    unreached.length === 0
+      ? good('channels', 'Every group’s chat is reached.')
+      : warning(
+          'channels',
+          `No channel reaches the chats of ${some(unreached)}: what their agents say is in the console and the log only. Give them a chat that a channel reaches; see docs/agents.md.`,
+        ),
+    ...(hooked.length > 0 && checkup.webhook !== null
+      ? [bad('channels', `The webhook, which ${some(hooked)} need, cannot be used: ${checkup.webhook}`)]
+      : []),
+  ]
+}
+
+function services({ checkup, holder }: Patient): Finding[] {
+  if (!checkup || holder !== 'daemon') return []
+  const broken = checkup.services.filter(({ ok }) => !ok)
+  return broken.length === 0
+    ? [good('services', `${checkup.services.length} can be used.`)]
+    : broken.map(({ name, text }) => warning('services', `${name} cannot be used: ${text}`))
+}
+
+async function web({ config, holder }: Patient): Promise<Finding[]> {
+  const { enabled, port } = config.web
+  if (enabled === 'no' || port === 0) return []
+  if (holder === 'daemon') {
+    return (await answers(port))
+      ? [good('web', `Something answers on port ${port}.`)]
+      : [
+          warning(
+            'web',
+            `Nothing answers on port ${port}: it was taken when the daemon began, and another one is used. The daemon’s first lines say which.`,
+          ),
+        ]
+  }
+  return (await isFree(port))
+    ? [good('web', `Port ${port} is free.`)]
+    : [
+        warning(
+          'web',
+          `Port ${port} is taken by another program, so that the next free one will be used. Set \`web.port\` to have one of your own.`,
+        ),
+      ]
+}
+
+const answers = (port: number) =>
+  new Promise<boolean>(resolve => {
+    const socket = connect({ host: '127.0.0.1', port, timeout: answerMs })
+    const done = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.once('connect', () => done(true))
+    socket.once('timeout', () => done(false))
+    socket.once('error', () => done(false))
+  })
+
+const isFree = (port: number) =>
+  new Promise<boolean>(resolve => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen({ host: '127.0.0.1', port }, () => server.close(() => resolve(true)))
+  })
+
+/** Who can read it is the operator. */
+function token({ layout }: Patient): Finding[] {
+  const path = join(layout.state, 'web-token')
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (!found) return []
+  if (!found.isFile())
+    return [bad('web token', `${path} is not a file. Remove it; the next start makes a new one.`)]
+  return (found.mode & 0o077) === 0
+    ? [good('web token', 'Only this user can read it.')]
+    : [
+        bad(
+          'web token',
+          `${path} can be read by others, who are operators with it. Run doctor --fix; if somebody may have read it, remove it, which signs every browser out.`,
+          () => {
+            const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+            try {
+              fchmodSync(fd, 0o600)
+            } finally {
+              closeSync(fd)
+            }
+            return 'set its mode to 600'
+          },
+        ),
+      ]
+}

@@ -1,0 +1,37 @@
+import { storeWork } from './requests.ts'
+import { nextRun } from './schedule.ts'
+import type { Operation } from './types.ts'
+
+/** A group, its folder, its instructions and the task that wakes it, all or nothing: files are made, so it is work. */
+export const createPeriodicAgent: Operation<'create_periodic_agent'> = {
+  type: 'create_periodic_agent',
+  target: () => 'host',
+  traits: ({ name, schedule, prompt, instructions, jid }) => ({
+    action: {
+      name: 'create_periodic_agent',
+      summary: `make or change the agent ${name}, woken by ${schedule}`,
+      payload: {
+        name,
+        schedule,
+        prompt,
+        ...(instructions === undefined ? {} : { instructions }),
+        ...(jid === undefined ? {} : { jid }),
+      },
+    },
+    reach: 'dangerous',
+    reads: { corrupted: false, secret: false },
+  }),
+  execute(payload, context) {
+    const { timezone, now } = context
+    const next = nextRun({ schedule_type: 'cron', schedule_value: payload.schedule, timezone }, now)
+    if (!next.ok) return next
+    return storeWork(
+      {
+        name: 'create_periodic_agent',
+        input: { ...payload },
+        otherwise: 'Only a running daemon makes agents.',
+      },
+      context,
+    )
+  },
+}

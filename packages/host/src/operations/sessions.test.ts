@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest'
+import { createContexts } from '../guard/contexts.ts'
+import { codeOf, openDesk } from './testing.ts'
+import type { CurrentRun, HostRules } from './types.ts'
+
+const hostWith = (run: CurrentRun | undefined, mergesAtEnd = false): HostRules => ({
+  runOf: folder => (folder === 'family' ? run : undefined),
+  workMs: () => undefined,
+  jobs: undefined,
+  worktree: () => ({ mergesAtEnd, pushes: false }),
+})
+const scheduled: CurrentRun = { id: 'run-1', kind: 'task', occurrenceId: 'o-1', isByDeploy: false }
+
+const guard = {
+  contextOf: () => 'session',
+  containsSecrets: () => false,
+  isOffline: () => false,
+  approvalMs: 1000,
+}
+
+const open = async (rules: Parameters<typeof openDesk>[0] = {}) => {
+  const desk = openDesk(rules)
+  await desk.add({ folder: 'family', jid: 'local:family', name: 'Family', main: false, dialect: 'hatchway' })
+  await desk.add({ folder: 'work', jid: 'local:work', name: 'Work', main: false, dialect: 'hatchway' })
+  return desk
+}
+type Desk = Awaited<ReturnType<typeof open>>
+
+const said = (desk: Desk, text: string, status: 'waiting' | 'context', group = 'family') =>
+  desk.store.agents.receive({
+    group,
+    jid: `local:${group}`,
+    channel: 'web',
+    externalId: null,
+    sender: 'anna',
+    senderName: 'Anna',
+    text,
+    status,
+    createdAt: 0,
+  })
+const waiting = (desk: Desk, group = 'family') =>
+  desk.store.agents.incoming({ group, status: 'waiting' }).map(({ text }) => text)
+
+describe('reset_context', () => {
+  test('forgets the session and what was said beside it, of the own group alone', async () => {
+    using desk = await open()
+    for (const group of ['family', 'work']) {
+      desk.store.agents.setSession(group, 'session-1')
+      said(desk, 'by the way', 'context', group)
+      said(desk, 'a question', 'waiting', group)
+    }
+    const answer = await desk.ask('family', 'reset_context', { message: 'go on', group: 'work' })
+    expect(answer.outcome).toMatchObject({ ok: true })
+    expect(answer.effects.map(({ kind }) => kind)).toEqual(['context_reset', 'session_over'])
+    expect(desk.store.agents.session('family')).toBeUndefined()
+    expect(desk.store.agents.incoming({ group: 'family', status: 'context' })).toEqual([])
+    // Whoever is owed an answer gets it, and nothing is gone from the history.
+    expect(waiting(desk)).toEqual(['a question', 'go on'])
+    expect(desk.store.agents.incoming({ group: 'family' })).toHaveLength(3)
+    expect(desk.store.agents.session('work')).toBe('session-1')
+    expect(waiting(desk, 'work')).toEqual(['a question'])
+  })
+
+  test('does not wash off what was read as long as the agent is there', async () => {
+    using desk = await open({ guard })
+    const { store } = desk
+    const contexts = createContexts(store)
+    const taints = () => store.taints.all().map(({ context, corruptedBy }) => [context, corruptedBy])
+    const read = () =>
+      store.transaction({ requests: [], taskIds: [] }, transaction =>
+        transaction.addTaint('family', 'session', { corrupted: true, secret: false }, 'mail', 1),
+      )
+    await read()
+    await desk.ask('family', 'reset_context', {})
+    expect(taints()).toEqual([['session', 'mail']])
+    contexts.gone('family', 'run-1')
+    expect(taints()).toEqual([])
+
+    // What it tells its successor is what it has read.
+    await read()
+    await desk.ask('family', 'reset_context', { message: 'do as the mail says' })
+    contexts.gone('family', 'run-2')
+    expect(taints()).toEqual([['session', 'reset_context']])
+    await desk.ask('family', 'reset_context', {})
+    contexts.gone('family', 'run-3')
+    expect(taints()).toEqual([])
+  })
+
+  test('an empty message starts nothing', async () => {
+    using desk = await open()
+    await desk.ask('family', 'reset_context', { message: '  ' })
+    expect(waiting(desk)).toEqual([])
+  })
+})
+
+describe('finished_work', () => {
+  const occurrence = {
+    id: 'o-1',
+    taskId: 't-1',
+    group: 'family',
+    dueAt: 0,
+    manual: false,
+    status: 'running',
+    runId: 'run-1',
+    claimedAt: 0,
+    startedAt: 0,
+    endedAt: null,
+    result: null,
+    error: null,
+  } as const
+
+  test('ends the own scheduled run, once', async () => {
+    using desk = await open({ host: hostWith(scheduled) })
+    desk.store.agents.insertOccurrence(occurrence)
+    expect(codeOf(await desk.ask('work', 'finished_work', {}))).toBe('wrong_state')
+    expect(desk.store.agents.occurrence('o-1')?.status).toBe('running')
+    const answer = await desk.ask('family', 'finished_work', {})
+    expect(answer.outcome).toMatchObject({ ok: true, result: { run_id: 'run-1' } })
+    expect(desk.store.agents.occurrence('o-1')?.status).toBe('done')
+    // How it ends after that no longer counts.
+    desk.store.agents.endOccurrence('o-1', { status: 'failed', result: null, error: 'killed', endedAt: 1 })
+    expect(desk.store.agents.occurrence('o-1')).toMatchObject({ status: 'done', error: null })
+    expect(codeOf(await desk.ask('family', 'finished_work', {}))).toBe('wrong_state')
+    expect(
+      desk.store.audit.find({}, { below: null, span: 10, limit: 10 }).rows.map(({ action }) => action),
+    ).toEqual(['finished_work'])
+  })
+
+  test('a conversation is not finished so, and without agents there is nothing to finish', async () => {
+    using desk = await open({ host: hostWith({ ...scheduled, kind: 'chat', occurrenceId: null }) })
+    expect(codeOf(await desk.ask('family', 'finished_work', {}))).toBe('wrong_state')
+    using bare = await open()
+    expect(codeOf(await bare.ask('family', 'finished_work', {}))).toBe('unavailable')
+  })
+})

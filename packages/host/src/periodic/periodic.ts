@@ -1,0 +1,235 @@
+import { existsSync, lstatSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
+import { errorCode, type Owner, pinDirectory, post } from '@hatchway/spool'
+import type { Config } from '../config.ts'
+import type { Effects } from '../effects/effects.ts'
+import { type GuardRules, noteTask } from '../guard/guard.ts'
+import { type Layout, ownedDirectory } from '../layout.ts'
+import { done, type Refused, refused } from '../operations/outcome.ts'
+import { nextRun } from '../operations/schedule.ts'
+import type { Effect } from '../operations/types.ts'
+import { ServiceRefusal } from '../services/define.ts'
+import type { Work } from '../services/types.ts'
+import type { Store, Transaction } from '../store/types.ts'
+
+/**
+ * Agents that are made together with the task that wakes them: a group, its folder with instructions, its chat and the
+ * task. The instructions are laid down first, then everything else is one commit; if that does not come about, what
+ * was laid down goes again. Asked once more under the same name, it changes what is there, also after a crash halfway.
+ */
+export interface PeriodicAgents {
+  /** `by`: the main group that asks; undefined: an operator */
+  create(payload: Payload<'create_periodic_agent'>, by: string | undefined): Promise<Outcome>
+  work: Work
+}
+
+/** What was laid down for an agent, before anybody knows of it. */
+interface Laid {
+  keep(): void
+  undo(): void
+}
+
+const instructionsFile = 'CLAUDE.md'
+const unfinishedFile = '.CLAUDE.md.new'
+
+export function createPeriodicAgents(options: {
+  config: Pick<Config, 'timezone' | 'limits'>
+  layout: Layout
+  owner: Owner | undefined
+  store: Pick<Store, 'transaction' | 'group' | 'groups'>
+  effects: Pick<Effects, 'apply'>
+  /** left out: nothing is guarded */
+  guard?: GuardRules | undefined
+  now(): Date
+}): PeriodicAgents {
+  const { config, layout, owner, store, effects, now } = options
+
+  /** Written under another name, and given its own once the rest has come about. */
+  const layDown = (folder: string, instructions: string | undefined): Laid | Refused => {
+    const directory = join(layout.groups, folder)
+    const isNew = lstatSync(directory, { throwIfNoEntry: false }) === undefined
+    const inDirectory = (work: (path: string) => void) => {
+      const pinned = pinDirectory(directory)
+      if (typeof pinned === 'string') return
+      try {
+        work(pinned.path)
+      } catch (error) {
+        if (errorCode(error) !== 'ENOENT') throw error
+      } finally {
+        pinned.close()
+      }
+    }
+    const undo = () => {
+      inDirectory(path => unlinkSync(join(path, unfinishedFile)))
+      if (isNew) rmdirSync(directory)
+    }
+    try {
+      ownedDirectory(directory, owner)
+      if (instructions !== undefined) {
+        post(directory, instructions, { name: unfinishedFile, staging: layout.staging, owner })
+      }
+    } catch (error) {
+      const code = errorCode(error)
+      if (isNew && existsSync(directory)) undo()
+      return refused('internal', `The folder of ${folder} could not be made (${code}).`)
+    }
+    return {
+      undo,
+      keep() {
+        if (instructions === undefined) return
+        inDirectory(path => renameSync(join(path, unfinishedFile), join(path, instructionsFile)))
+      },
+    }
+  }
+
+  const place = (
+    { name, schedule, prompt, context_mode, jid }: Payload<'create_periodic_agent'>,
+    folder: string,
+    by: Group | undefined,
+    transaction: Transaction,
+    effect: (effect: Effect) => void,
+  ): Outcome => {
+    const at = now()
+    const next = nextRun({ schedule_type: 'cron', schedule_value: schedule, timezone: config.timezone }, at)
+    if (!next.ok) return next
+    const known = transaction.periodicAgent(name)
+    const group = transaction.group(folder)
+    const chat = jid ?? group?.jid ?? `local:${folder}`
+    const holder = transaction.groupByJid(chat)
+    if (holder && holder.folder !== folder) {
+      return refused('conflict', 'Another group has this chat already. Choose another, or leave it out.')
+    }
+    if (!known && transaction.isFolderTaken(folder)) {
+      return refused(
+        'conflict',
+        `A group that was not made so has the folder ${folder} already. Choose another name.`,
+      )
+    }
+    if (!group) {
+      transaction.insertGroup({
+        folder,
+        jid: chat,
+        name,
+        main: false,
+        dialect: by?.dialect ?? 'hatchway',
+        trigger: null,
+        requires_trigger: false,
+        channel: null,
+        added_at: at.toISOString(),
+        last_activity: null,
+      })
+      effect({ kind: 'group_added', folder })
+      effect({ kind: 'groups_changed' })
+    } else if (group.jid !== chat || group.name !== name) {
+      transaction.updateGroup({ ...group, jid: chat, name })
+      effect({ kind: 'groups_changed' })
+    }
+    const task = known && transaction.task(known.taskId)
+    const isOpen = task?.status === 'active' || task?.status === 'paused'
+    const id = task && isOpen ? task.id : transaction.newTaskId()
+    const about: Task = {
+      id,
+      group: folder,
+      jid: chat,
+      created_by: by?.folder ?? folder,
+      prompt,
+      script: null,
+      model: null,
+      schedule_type: 'cron',
+      schedule_value: schedule,
+      timezone: config.timezone,
+      context_mode: context_mode ?? 'group',
+      status: 'active',
+      next_run: next.at.toISOString(),
+      last_run: task?.last_run ?? null,
+      last_result: task?.last_result ?? null,
+      created_at: task && isOpen ? task.created_at : at.toISOString(),
+    }
+    if (isOpen) transaction.updateTask(about)
+    else transaction.insertTask(about)
+    transaction.insertPeriodicAgent({ name, group: folder, taskId: id })
+    if (by && options.guard) noteTask(id, by.folder, options.guard, { transaction, now: at })
+    const status = known ? 'changed' : 'created'
+    transaction.audit({
+      at: at.getTime(),
+      group: by?.folder ?? null,
+      actor: by ? 'agent' : 'operator',
+      action: 'create_periodic_agent',
+      summary: `the agent ${name} in ${folder}, woken by ${schedule}`,
+      outcome: status,
+    })
+    effect({ kind: 'tasks_changed', folder })
+    return done({ folder, jid: chat, task_id: id, next_run: about.next_run, status })
+  }
+
+  const create: PeriodicAgents['create'] = async (payload, asking) => {
+    const by = asking === undefined ? undefined : store.group(asking)
+    // Rights are those of the moment at which it happens (promise 2).
+    if (asking !== undefined && !by?.main) {
+      return refused('forbidden', 'Only the main group may use create_periodic_agent.')
+    }
+    const known = await store.transaction({ requests: [], taskIds: [] }, transaction =>
+      transaction.periodicAgent(payload.name),
+    )
+    const folder = known?.group ?? folderOf(payload.name)
+    if (folder === undefined) {
+      return refused(
+        'invalid_field',
+        'name: must have at least one letter or digit that a folder can be named by',
+      )
+    }
+    if (!known && store.groups().some(group => group.folder.toLowerCase() === folder)) {
+      return refused(
+        'conflict',
+        `A group that was not made so has the folder ${folder} already. Choose another name.`,
+      )
+    }
+    const laid = layDown(folder, payload.instructions)
+    if ('ok' in laid) return laid
+    const collected: Effect[] = []
+    try {
+      const outcome = await store.transaction({ requests: [], taskIds: [] }, transaction =>
+        place(payload, folder, by, transaction, effect => collected.push(effect)),
+      )
+      if (!outcome.ok) {
+        laid.undo()
+        return outcome
+      }
+      laid.keep()
+      effects.apply(collected)
+      return outcome
+    } catch (error) {
+      laid.undo()
+      throw error
+    }
+  }
+
+  return {
+    create,
+    work: {
+      name: 'create_periodic_agent',
+      repeatable: true,
+      timeoutMs: 60_000,
+      async call(input, { group }) {
+        const outcome = await create(payloads.create_periodic_agent.parse(input), group.folder)
+        if (outcome.ok) return outcome.result
+        throw new ServiceRefusal(outcome.error.code, outcome.error.message)
+      },
+    },
+  }
+}
+
+/** Accents are dropped, everything else that a folder's name cannot have becomes a dash. */
+function folderOf(name: string): string | undefined {
+  const plain = name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll('ß', 'ss')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, 48)
+    .replace(/-+$/, '')
+  return plain === '' ? undefined : plain
+}

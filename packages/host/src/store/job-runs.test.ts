@@ -1,0 +1,120 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Task } from '@hatchway/protocol'
+import { expect, onTestFinished, test } from 'vitest'
+import type { OccurrenceRow } from './agent-types.ts'
+import type { JobRunRow } from './job-runs.ts'
+import { openStore } from './sqlite.ts'
+
+const task: Task = {
+  id: '1',
+  group: 'main',
+  jid: 'main@chat',
+  created_by: 'main',
+  prompt: 'job',
+  script: null,
+  model: null,
+  schedule_type: 'interval',
+  schedule_value: '60000',
+  timezone: 'UTC',
+  context_mode: 'isolated',
+  status: 'active',
+  next_run: '2026-01-15T12:00:00.000Z',
+  last_run: null,
+  last_result: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  job: { name: 'job', command: 'echo "a\u0001"', cwd: '/tmp', user: null, timeout_seconds: 5 },
+}
+const occurrence = (id: string): OccurrenceRow => ({
+  id,
+  taskId: '1',
+  group: 'main',
+  dueAt: 1,
+  manual: true,
+  status: 'running',
+  runId: 'r',
+  claimedAt: 1,
+  startedAt: 2,
+  endedAt: null,
+  result: null,
+  error: null,
+})
+const run = (occurrenceId: string): JobRunRow => ({
+  occurrenceId,
+  taskId: '1',
+  exitCode: 3,
+  signal: null,
+  timedOut: false,
+  output: 'one\ntwo €',
+  dropped: 7,
+  endedAt: 5,
+})
+const end = { status: 'failed', result: null, error: 'exit code 3' } as const
+const entry = {
+  at: 5,
+  group: 'main',
+  actor: 'host',
+  action: 'host_job',
+  summary: 's',
+  outcome: 'failed',
+} as const
+
+async function open() {
+  const directory = mkdtempSync(join(tmpdir(), 'hatchway-job-runs-'))
+  const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process', prepare: false })
+  onTestFinished(() => {
+    store.close()
+    rmSync(directory, { recursive: true })
+  })
+  await store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertTask(task))
+  return store
+}
+
+test('a job is a task, known by its name while it is open', async () => {
+  const store = await open()
+  const named = (name: string) =>
+    store.transaction({ requests: [], taskIds: [] }, transaction => transaction.openJob(name))
+  expect(await named('job')).toEqual(task)
+  expect(await named('JOB')).toBeUndefined()
+  await store.transaction({ requests: [], taskIds: [] }, transaction => {
+    transaction.insertTask({ ...task, id: '2', prompt: 'job', job: undefined })
+    transaction.updateTask({ ...task, status: 'cancelled', next_run: null })
+  })
+  expect(await named('job')).toBeUndefined()
+  expect(store.jobs.jobs({ open: true })).toEqual([])
+  expect(store.jobs.jobs({ open: false })).toMatchObject([{ id: '1', job: task.job }])
+})
+
+test('how a run ended is kept with its occurrence, its task and the audit log, or not at all', async () => {
+  const store = await open()
+  store.agents.insertOccurrence(occurrence('1.1'))
+  const broken = {
+    ...entry,
+    get reason(): string {
+      throw new Error('the log is broken')
+    },
+  }
+  expect(() => store.jobs.endRun(run('1.1'), end, broken)).toThrow('the log is broken')
+  expect(store.jobs.run('1.1')).toBeUndefined()
+  expect(store.agents.occurrence('1.1')?.status).toBe('running')
+  store.jobs.endRun(run('1.1'), end, entry)
+  expect(store.jobs.run('1.1')).toEqual(run('1.1'))
+  expect(store.agents.occurrence('1.1')).toMatchObject({ status: 'failed', error: 'exit code 3', endedAt: 5 })
+  expect(store.agents.task('1')).toMatchObject({ last_result: 'Error: exit code 3' })
+  expect(store.audit.head().seq).toBe(1)
+})
+
+test('the output of a run is forgotten with its occurrence', async () => {
+  const store = await open()
+  for (const id of ['a', 'b', 'c']) {
+    store.agents.insertOccurrence(occurrence(id))
+    store.jobs.endRun(run(id), end, entry)
+  }
+  store.prune({ commands: 10, messages: 10, runs: 1 })
+  expect(['a', 'b', 'c'].map(id => store.jobs.run(id)?.output)).toEqual([
+    undefined,
+    undefined,
+    run('c').output,
+  ])
+})
