@@ -50,6 +50,7 @@ const post = async (house: House, group: string, type: string, payload: object =
     throw error
   }
 }
+const nameOf = ({ folder, jid, name }: Record<string, unknown>) => ({ folder, jid, name })
 const answers = (house: House, group = 'main') => {
   const path = join(house.data, 'groups', group, 'answers')
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
@@ -194,7 +195,7 @@ describe.concurrent('periodic agents', () => {
     const house = await open(context, echo)
     await house.addGroup({ folder: 'other', jid: 'local:other', name: 'Other' })
     const state = async () => [
-      await house.hatchway('groups', 'list', '--json'),
+      JSON.parse(await house.hatchway('groups', 'list', '--json')).map(nameOf),
       await house.hatchway('tasks', 'list', '--json'),
       readdirSync(join(house.data, 'groups')).toSorted(),
     ]

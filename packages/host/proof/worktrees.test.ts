@@ -11,8 +11,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { startDockerEngine } from '../src/agents/sandboxes/testing/engines.ts'
 import { type HouseOptions, openHouse, until } from './house.ts'
 import { launch } from './launch.ts'
 import { createRandom } from './random.ts'
@@ -672,15 +673,28 @@ git add .gitmodules; git update-index --add --cacheinfo 160000,$(git rev-parse H
   })
 })
 
+const docker = await startDockerEngine()
+afterAll(() => docker?.stop())
+
 describe.each([
   { how: 'without a sandbox', sandbox: 'process' },
+  ...(docker
+    ? [
+        {
+          how: 'in Docker',
+          sandbox: 'docker',
+          environment: { DOCKER_HOST: docker.options.environment?.DOCKER_HOST ?? '' },
+        },
+      ]
+    : []),
   ...(process.getuid?.() === 0
     ? [{ how: 'under a daemon that is not root', sandbox: 'bubblewrap', uid: 4712 }]
     : []),
-])('$how', ({ sandbox, uid }) => {
+])('$how', ({ sandbox, uid, environment }) => {
   attempt('commits become the branch, and a check is run', async () => {
     const house = await open({
       sandbox,
+      ...(environment ? { environment } : {}),
       ...(uid === undefined ? {} : { uid }),
       repos: home => {
         const path = join(home, 'ops', 'site')
@@ -696,5 +710,50 @@ describe.each([
     expect(
       await house.inside('main', 'git fetch; git status -sb; git log --oneline origin/main | wc -l'),
     ).toContain('2')
+  })
+})
+
+describe('the end of a scheduled run', () => {
+  const finish = (id: string) => [
+    `echo '{"version":1,"id":"${id}","type":"finished_work","payload":{}}' > /workspace/ipc/tasks/${id}.json`,
+    `while [ ! -e /workspace/ipc/responses/${id}.json ]; do sleep 0.05; done`,
+    `cat /workspace/ipc/responses/${id}.json >> /workspace/group/answers`,
+  ]
+  const task = {
+    prompt: 'work',
+    schedule_type: 'cron',
+    schedule_value: '0 0 1 1 *',
+    context_mode: 'isolated',
+  }
+
+  attempt('merges its commits, or goes on until they can be', async () => {
+    const house = await open({
+      repos: home => {
+        const path = join(home, 'ops', 'site')
+        makeRepository(path)
+        return { site: { path, mergeAtEnd: true } }
+      },
+      groups: { main: { repo: 'site' } },
+    })
+    const script = [
+      'cd "$HATCHWAY_PROJECT_DIR" || exit 1',
+      'echo new > new.txt',
+      ...finish('too-early'),
+      'git add . && git commit -qm "a new file"',
+      ...finish('in-time'),
+      'sleep 1000',
+    ]
+    writeFileSync(join(house.data, 'groups', 'main', 'do.sh'), `${script.join('\n')}\n`)
+    const posted = await house.hatchway(
+      ...['post', '--group', 'main', '--type', 'schedule_task', '--payload', JSON.stringify(task)],
+      ...['--wait', '--json'],
+    )
+    await house.hatchway('tasks', 'run', JSON.parse(posted).result.task_id)
+    await until(async () => (await house.runs()).some(({ status }) => status !== 'running'))
+    expect(await house.runs()).toMatchObject([{ kind: 'task', status: 'done' }])
+    const answers = readFileSync(join(house.data, 'groups', 'main', 'answers'), 'utf8')
+    expect(answers).toContain('"code":"dirty_tree"')
+    expect(answers).toContain('"status":"finished"')
+    expect(subjects(join(house.home, 'ops', 'site'))).toEqual(['a new file', 'the beginning'])
   })
 })
