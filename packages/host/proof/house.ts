@@ -78,6 +78,14 @@ export const openHouse = async (options: HouseOptions) => {
     up,
     hatchway,
     daemon: () => daemon,
+    /** once agents are run: that is a moment after files are handled */
+    runTask: (id: string) =>
+      until(async () => {
+        const path = `/tasks/${id}/run`
+        const { status, text } = await overSocket(announcedSocket(data)).request('POST', path, undefined)
+        if (status >= 300 && status !== 501) throw new Error(`POST ${path}: ${status} ${text}`)
+        return status < 300
+      }),
     say: (text: string) => hatchway('chat', '--once', text, '--wait'),
     addGroup: (group: { folder: string; jid: string; name: string }) =>
       request('POST', '/groups', group, groupAnswer),

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, type TestContext, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
@@ -21,7 +22,7 @@ const ask = (id: string, type: string, payload: object = {}) =>
     'echo >> /workspace/group/answers',
   ].join('\n')
 
-const open = ({ onTestFinished }: TestContext, script: string) =>
+const open = ({ onTestFinished }: TestContext, script: string, more: (home: string) => object = () => ({})) =>
   openHouse({
     sandbox: 'bubblewrap',
     atEnd: onTestFinished,
@@ -29,6 +30,7 @@ const open = ({ onTestFinished }: TestContext, script: string) =>
       const file = join(home, 'hatchway.config.mjs')
       const config = {
         agents: { driver: 'command', command: ['/bin/sh', '-c', script], idleMs: 60_000, closeMs: 500 },
+        ...more(home),
       }
       writeFileSync(file, `export default ${JSON.stringify(config)}`)
       return { HATCHWAY_CONFIG: file }
@@ -120,7 +122,7 @@ describe.concurrent('finished work', () => {
   }
   const schedule = async (house: House) => {
     const scheduled = await post(house, 'main', 'schedule_task', task)
-    await house.hatchway('tasks', 'run', scheduled.result.task_id)
+    await house.runTask(scheduled.result.task_id)
     return scheduled
   }
 
@@ -175,7 +177,7 @@ describe.concurrent('periodic agents', () => {
     const made = await post(house, 'main', 'create_periodic_agent', agent, 'once-only')
     expect(made).toMatchObject({ ok: true, result: { folder: 'grusse-am-morgen', status: 'created' } })
     expect(await post(house, 'main', 'create_periodic_agent', agent, 'once-only')).toEqual(made)
-    await house.hatchway('tasks', 'run', made.result.task_id)
+    await house.runTask(made.result.task_id)
     await until(async () => (await house.texts('grusse-am-morgen')).includes('Be kind.'))
 
     const again = { ...agent, schedule: '30 8 * * *', prompt: 'greet again', instructions: 'Be brief.' }
@@ -213,5 +215,45 @@ describe.concurrent('periodic agents', () => {
       expect(await post(house, group, 'create_periodic_agent', payload)).toMatchObject({ error: { code } })
     }
     expect(await state()).toEqual(before)
+  })
+})
+
+describe.concurrent('a scheduled run', () => {
+  const jobs = { name: 'job', command: 'true', schedule_type: 'cron', schedule_value: '0 0 1 1 *' }
+  const wishes: [string, string, object][] = [
+    ['a', 'create_periodic_agent', { name: 'Made', schedule: '0 7 * * *', prompt: 'look' }],
+    ['b', 'schedule_host_job', jobs],
+    ['c', 'deploy', {}],
+    ['d', 'sync_worktree', {}],
+    ['e', 'reset_context', { message: 'anew' }],
+  ]
+  const script = `
+    prompt=$(cat)
+    case "$prompt" in
+      *'do the work'*) ${wishes.map(([id, type, payload]) => ask(id, type, payload)).join('\n')}; echo asked ;;
+      *) echo "heard anew" ;;
+    esac`
+  const task = { prompt: 'do the work', schedule_type: 'cron', schedule_value: '0 0 1 1 *' }
+  const codes = (house: House, group: string) =>
+    answers(house, group)
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => JSON.parse(line))
+      .map(({ ok, error }) => (ok ? 'done' : error.code))
+  const run = async (house: House, group: string) => {
+    const scheduled = await post(house, group, 'schedule_task', task)
+    await house.runTask(scheduled.result.task_id)
+    await until(async () => (await house.texts(group)).includes('heard anew'))
+  }
+
+  attempt(`has the rights of its group, and no more${needs}`, async context => {
+    const house = await open(context, script, home => ({
+      hostJobs: { enabled: 'yes', directories: [home], users: [userInfo().username] },
+    }))
+    await house.addGroup({ folder: 'other', jid: 'local:other', name: 'Other' })
+    await run(house, 'main')
+    expect(codes(house, 'main')).toEqual(['done', 'done', 'unavailable', 'unavailable', 'done'])
+    await run(house, 'other')
+    expect(codes(house, 'other')).toEqual(['forbidden', 'forbidden', 'forbidden', 'unavailable', 'done'])
   })
 })

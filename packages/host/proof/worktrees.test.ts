@@ -748,7 +748,7 @@ describe('the end of a scheduled run', () => {
       ...['post', '--group', 'main', '--type', 'schedule_task', '--payload', JSON.stringify(task)],
       ...['--wait', '--json'],
     )
-    await house.hatchway('tasks', 'run', JSON.parse(posted).result.task_id)
+    await house.runTask(JSON.parse(posted).result.task_id)
     await until(async () => (await house.runs()).some(({ status }) => status !== 'running'))
     expect(await house.runs()).toMatchObject([{ kind: 'task', status: 'done' }])
     const answers = readFileSync(join(house.data, 'groups', 'main', 'answers'), 'utf8')
