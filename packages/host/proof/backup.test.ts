@@ -87,7 +87,7 @@ test('a backup under load, restored and started, has everything once', async () 
 
   const bytes: Buffer[] = []
   let said = 0
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 2; round++) {
     const before = said
     let isDone = false
     const made = bytesOf(live).then(all => {
@@ -160,7 +160,20 @@ test('without the groups’ files, and with the token, where that is said', asyn
     database.close()
     return count
   }
-  live.host.store.webSessions.add(session)
+  const far = Date.now() + 86_400_000
+  live.host.store.webSessions.add({
+    id: 'a',
+    idHash: 'b',
+    way: 'password',
+    name: 'ana',
+    credential: 'c',
+    claims: [],
+    address: '127.0.0.1',
+    browser: 'x',
+    createdAt: 1,
+    seenAt: 1,
+    expiresAt: far,
+  })
   const data = place()
   await restore(data, await bytesOf(live, { groups: false, token: true }))
   expect(sessions(data)).toBe(1)
@@ -210,7 +223,7 @@ test('an agent that swaps a directory for a link does not get the host’s files
       }
     }
   })()
-  for (let round = 0; round < 5; round++) expect((await bytesOf(live)).includes(secret)).toBe(false)
+  for (let round = 0; round < 3; round++) expect((await bytesOf(live)).includes(secret)).toBe(false)
   goes = false
   await attack
 })

@@ -209,6 +209,8 @@ describe.concurrent('periodic agents', () => {
       ['main', { ...agent, name: 'New', jid: 'local:other' }, 'conflict'],
       ['main', { ...agent, schedule: 'whenever' }, 'bad_schedule'],
       ['main', { ...agent, name: '…' }, 'invalid_field'],
+      ['main', { ...agent, name: 'Global' }, 'invalid_field'],
+      ['main', { ...agent, name: 'errors' }, 'invalid_field'],
       ['other', agent, 'forbidden'],
     ]
     for (const [group, payload, code] of attempts) {

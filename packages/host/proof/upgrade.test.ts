@@ -129,7 +129,9 @@ test.each(readMigrations().map(({ version }) => version))(
     )
     if (version >= 2) database.exec("INSERT INTO sessions VALUES ('family', 'a session')")
     if (version >= 3)
-      database.exec("INSERT INTO todos VALUES ('family', '0000abcd', 'water the plants', 0, 1769900000000, NULL)")
+      database.exec(
+        "INSERT INTO todos VALUES ('family', '0000abcd', 'water the plants', 0, 1769900000000, NULL)",
+      )
     database.close()
     expect(await lookInto(layout.database)).toMatchObject({
       version,

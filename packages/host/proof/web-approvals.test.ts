@@ -57,7 +57,7 @@ async function open(input: ConfigInput = {}) {
   await store.transaction({ requests: [], taskIds: [] }, transaction =>
     transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
   )
-  const server = await serveWeb({ store, config, chats, log: pino({ level: 'silent' }) })
+  const server = await serveWeb({ host, store, config, chats, log: pino({ level: 'silent' }) })
   onTestFinished(async () => server?.close())
   const drop = (type: string, id: string, payload: object) =>
     post(join(live.layout.ipc, 'main', 'tasks'), JSON.stringify({ version: 1, id, type, payload }), {
@@ -76,6 +76,7 @@ async function open(input: ConfigInput = {}) {
     const page = await context.newPage()
     await page.goto(server?.link ?? '')
     await page.locator('#connection[data-state=connected]').waitFor()
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chat' }).click()
     await page.locator('#room-name', { hasText: 'main' }).waitFor()
     return { page, troubles }
   }
@@ -132,7 +133,7 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     expect(await host.answer('r-1')).toMatchObject({ ok: true })
     expect(host.heard()).toEqual([`the door code ${markup}`])
     // It is there for whoever looks into that chat.
-    await two.page.getByRole('button', { name: 'family' }).click()
+    await two.page.getByRole('link', { name: 'family' }).click()
     await two.page.locator('.entry .words', { hasText: 'the door code' }).waitFor()
     // Whoever comes later finds it as it ended, and one card for one wish.
     await one.page.reload()

@@ -63,6 +63,8 @@ async function enter(context: BrowserContext, link: string): Promise<Page> {
   const page = await context.newPage()
   await page.goto(link)
   await page.locator('#connection[data-state=connected]').waitFor()
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chat' }).click()
+  await page.locator('#room-name').waitFor()
   return page
 }
 
@@ -168,7 +170,7 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     await page.getByRole('heading', { name: 'does not know this browser' }).waitFor()
     await shoot(page, 'stranger')
     for (const path of ['/api/status', '/api/chats', '/api/chats/local%3Amain/messages', '/api/events']) {
-      expect((await page.request.get(new URL(path, address).href)).status()).toBe(403)
+      expect((await page.request.get(new URL(path, address).href)).status()).toBe(401)
     }
 
     // With it, the same browser sees everything, and goes on doing so without.

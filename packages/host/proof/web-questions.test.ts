@@ -60,7 +60,7 @@ async function open(input: ConfigInput = {}) {
   await host.startAgents()
   const { chats, store } = host
   if (!chats) throw new Error('there are no chats')
-  const server = await serveWeb({ store, config, chats, log: pino({ level: 'silent' }) })
+  const server = await serveWeb({ host, store, config, chats, log: pino({ level: 'silent' }) })
   onTestFinished(async () => server?.close())
   const drop = (type: string, id: string, payload: object) =>
     post(join(live.layout.ipc, 'main', 'tasks'), JSON.stringify({ version: 1, id, type, payload }), {
@@ -79,6 +79,8 @@ async function open(input: ConfigInput = {}) {
     const page = await context.newPage()
     await page.goto(server?.link ?? '')
     await page.locator('#connection[data-state=connected]').waitFor()
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chat' }).click()
+    await page.locator('#room-name').waitFor()
     return { page, troubles }
   }
   return {

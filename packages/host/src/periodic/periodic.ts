@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
+import { folderSchema, type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
 import { errorCode, type Owner, pinDirectory, post } from '@hatchway/spool'
 import type { Config } from '../config.ts'
 import type { Effects } from '../effects/effects.ts'
@@ -176,7 +176,7 @@ export function createPeriodicAgents(options: {
     if (folder === undefined) {
       return refused(
         'invalid_field',
-        'name: must have at least one letter or digit that a folder can be named by',
+        'name: must be one that a folder can be named by, and not one of the host’s own',
       )
     }
     if (!known && store.groups().some(group => group.folder.toLowerCase() === folder)) {
@@ -231,5 +231,6 @@ function folderOf(name: string): string | undefined {
     .replace(/^-+|-+$/g, '')
     .slice(0, 48)
     .replace(/-+$/, '')
-  return plain === '' ? undefined : plain
+  // Some names are not for groups: a folder that everybody reads, or the host's own.
+  return folderSchema.safeParse(plain).data
 }
