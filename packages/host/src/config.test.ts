@@ -39,6 +39,7 @@ test('without a file and variables every value is the default', async () => {
     openTasks: 1000,
     openRequests: 1000,
     openTodos: 1000,
+    attachmentBytes: 26_214_400,
     errorBytes: 268_435_456,
   })
 })

@@ -5,7 +5,7 @@ export const manifestName = 'hatchway-backup.json'
 /** of the archive's own form */
 export const archiveVersion = 1
 
-export const memberSchema = z.object({
+const memberSchema = z.object({
   path: z.string(),
   kind: z.enum(['file', 'directory', 'link']),
   size: z.int(),

@@ -63,7 +63,7 @@ export interface Restored {
 }
 
 /** Nothing was changed. */
-export class RestoreRefused extends Error {
+class RestoreRefused extends Error {
   override name = 'RestoreRefused'
 }
 

@@ -2,7 +2,7 @@
  * The archive's form: POSIX tar, as any `tar` reads it. The reader knows regular files, directories, symbolic links and
  * the extended headers that the writer makes, and refuses everything else: it reads what strangers may have made.
  */
-export type TarKind = 'file' | 'directory' | 'link'
+type TarKind = 'file' | 'directory' | 'link'
 
 export interface TarEntry {
   path: string

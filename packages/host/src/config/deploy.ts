@@ -6,7 +6,7 @@ export const deploySchema = z.strictObject({
   enabled: z
     .enum(['yes', 'no'])
     .default('no')
-    .describe('Whether the main group may deploy; only under `hatchway supervise`. See docs/operations.md.'),
+    .describe('Whether the main group may deploy; only under `hatchway supervise`. See docs/privileged.md.'),
   directory: path
     .optional()
     .describe('The git checkout that the daemon runs from.')

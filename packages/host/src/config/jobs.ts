@@ -6,7 +6,7 @@ export const hostJobsSchema = z.strictObject({
   enabled: z
     .enum(['yes', 'no'])
     .default('no')
-    .describe('Whether the main group may have commands run on this host; see docs/operations.md.'),
+    .describe('Whether the main group may have commands run on this host; see docs/privileged.md.'),
   directories: paths
     .default([])
     .describe(

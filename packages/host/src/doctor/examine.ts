@@ -12,8 +12,6 @@ import { clock, runtime, timeZone } from './runtime.ts'
 import { orphans, sandboxes } from './sandboxes.ts'
 import { bad, type Finding, type Patient, reasonOf } from './types.ts'
 
-export type { Finding }
-
 /** A finding as it is told; `fixed` says what was done about it. */
 export interface Told {
   what: string

@@ -35,7 +35,7 @@ export interface ImportReport {
   lines: ImportLine[]
 }
 
-export class ImportRefused extends Error {
+class ImportRefused extends Error {
   override name = 'ImportRefused'
 }
 
@@ -142,15 +142,22 @@ async function takeGroup(
   dryRun: boolean,
 ): Promise<ImportLine> {
   const { jid, folder, name } = group
-  const line = (state: ImportLine['state'], says: string): ImportLine => ({ kind: 'group', name: folder, state, says })
+  const line = (state: ImportLine['state'], says: string): ImportLine => ({
+    kind: 'group',
+    name: folder,
+    state,
+    says,
+  })
   const known = host?.store.groups().find(other => other.jid === jid)
   if (known) {
     return known.folder === folder
       ? line('there', `It is registered for ${jid} already.`)
       : line('left', `The chat ${jid} has another group here, ${known.folder}.`)
   }
-  if (host?.store.group(folder)) return line('left', `Another chat’s group has this folder here. Rename one of them.`)
-  if (!folderSchema.safeParse(folder).success) return line('left', 'Its folder is not a name that is allowed here.')
+  if (host?.store.group(folder))
+    return line('left', `Another chat’s group has this folder here. Rename one of them.`)
+  if (!folderSchema.safeParse(folder).success)
+    return line('left', 'Its folder is not a name that is allowed here.')
   const main = isMain(group)
   const says = `${main ? 'The main group, f' : 'F'}or ${jid}.`
   if (dryRun) return line('taken', says)
@@ -164,12 +171,20 @@ async function takeGroup(
     ...(group.trigger_pattern ? { trigger: group.trigger_pattern } : {}),
     ...(channel === undefined ? {} : { channel }),
   })
-  return outcome?.ok ? line('taken', says) : line('left', outcome?.error.message ?? 'It could not be registered.')
+  return outcome?.ok
+    ? line('taken', says)
+    : line('left', outcome?.error.message ?? 'It could not be registered.')
 }
 
 const containerConfig = z.looseObject({
   additionalMounts: z
-    .array(z.looseObject({ hostPath: z.string(), containerPath: z.string().nullish(), readonly: z.boolean().nullish() }))
+    .array(
+      z.looseObject({
+        hostPath: z.string(),
+        containerPath: z.string().nullish(),
+        readonly: z.boolean().nullish(),
+      }),
+    )
     .nullish(),
   timeout: z.number().nullish(),
 })
@@ -199,7 +214,8 @@ function mountsOf({ folder, container_config }: NanoClawGroup): ImportLine[] {
       ),
     )
   }
-  if (timeout) lines.push(left(`Its container’s time-out of ${timeout} ms: here agents.runMs counts, for all groups.`))
+  if (timeout)
+    lines.push(left(`Its container’s time-out of ${timeout} ms: here agents.runMs counts, for all groups.`))
   return lines
 }
 
@@ -209,13 +225,20 @@ async function takeTask(
   taken: ReadonlyMap<string, string>,
   { dryRun, timezone }: { dryRun: boolean; timezone: string },
 ): Promise<ImportLine> {
-  const line = (state: ImportLine['state'], says: string): ImportLine => ({ kind: 'task', name: task.id, state, says })
+  const line = (state: ImportLine['state'], says: string): ImportLine => ({
+    kind: 'task',
+    name: task.id,
+    state,
+    says,
+  })
   const status = task.status ?? 'active'
-  if (host?.store.tasks({}).some(({ id }) => id === task.id)) return line('there', 'There is a task with this id.')
+  if (host?.store.tasks({}).some(({ id }) => id === task.id))
+    return line('there', 'There is a task with this id.')
   if (status !== 'active' && status !== 'paused') return line('left', `It is ${status}.`)
   if (!taken.has(task.group_folder)) return line('left', `Its group ${task.group_folder} was not taken over.`)
   const kind = z.enum(['cron', 'interval', 'once']).safeParse(task.schedule_type)
-  if (!kind.success) return line('left', `Nothing here runs by the schedule ${JSON.stringify(task.schedule_type)}.`)
+  if (!kind.success)
+    return line('left', `Nothing here runs by the schedule ${JSON.stringify(task.schedule_type)}.`)
   if (kind.data === 'once' && Date.parse(task.next_run ?? task.schedule_value) <= Date.now())
     return line('left', `Its time has passed: ${task.next_run ?? task.schedule_value}.`)
   const says = `For ${task.group_folder}: ${kind.data} ${task.schedule_value}${status === 'paused' ? ', paused' : ''}.`
@@ -268,13 +291,25 @@ function remarks(from: string, rows: NanoClawRows, taken: ReadonlyMap<string, st
   )
   return [
     ...(waiting.length > 0
-      ? [left('data/ipc', `${waiting.length} files of agents wait there. Let NanoClaw handle them before you stop it.`)]
+      ? [
+          left(
+            'data/ipc',
+            `${waiting.length} files of agents wait there. Let NanoClaw handle them before you stop it.`,
+          ),
+        ]
       : []),
     ...(rows.sessions > 0
-      ? [left('sessions', `${rows.sessions} conversations of Claude stay there: agents begin anew here, with the same files.`)]
+      ? [
+          left(
+            'sessions',
+            `${rows.sessions} conversations of Claude stay there: agents begin anew here, with the same files.`,
+          ),
+        ]
       : []),
     ...(rows.messages > 0 ? [left('messages', `${rows.messages} messages of chats stay there.`)] : []),
-    ...(existsSync(join(from, '.env')) ? [left('.env', 'Keys are not taken over. Set them in the environment of the daemon.')] : []),
+    ...(existsSync(join(from, '.env'))
+      ? [left('.env', 'Keys are not taken over. Set them in the environment of the daemon.')]
+      : []),
   ]
 }
 

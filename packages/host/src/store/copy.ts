@@ -17,6 +17,8 @@ export interface Copying {
 }
 
 const chunkBytes = 1_048_576
+/** After so many bytes the disk has to have them: a commit meanwhile would wait for all that was written before it. */
+const syncedBytes = 4_194_304
 const logHeaderBytes = 32
 
 export function createCopying(database: DatabaseSync, path: string, checkpointPages: number): Copying {
@@ -72,6 +74,7 @@ async function copyBytes(from: number, to: string): Promise<void> {
       if (part.length === 0) return
       await target.write(part, 0, part.length, at)
       at += part.length
+      if (at % syncedBytes === 0) await target.datasync()
     }
   } finally {
     await target.close()
