@@ -453,6 +453,17 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
 
   let stopped = false
   let started = false
+  /** groups whose last run has left something in their directories that is not decided yet */
+  const leaving = new Set<string>()
+  /** What a run has asked for is judged by what that run has read, and before the next one begins. */
+  const runIsOver = (folder: string) => {
+    leaving.add(folder)
+    running.whenThrough(folder, () => {
+      leaving.delete(folder)
+      contexts.gone(folder)
+      agents?.agents.kick()
+    })
+  }
   let strays: Strays | undefined
   let unread: { stop(): void } | undefined
   let chores: NodeJS.Timeout | undefined
@@ -516,6 +527,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       if (config.agents.enabled === 'no' || stopped) return
       // Loaded only where agents are run.
       const { openAgents } = await import('./agents/open.ts')
+      for (const folder of contexts.tainted()) runIsOver(folder)
       const opened = await openAgents({
         config,
         layout,
@@ -528,11 +540,12 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           contexts.begins(folder, run)
           snapshots.showServices(folder)
         },
-        gone: (folder, runId) => {
-          contexts.gone(folder, runId)
+        gone: folder => {
           requests.containerGone(folder)
           replies.clear(folder)
+          runIsOver(folder)
         },
+        mayBegin: folder => !leaving.has(folder),
         tasksChanged: folder => {
           changes.note('tasks')
           changes.note('jobs')

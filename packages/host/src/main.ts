@@ -18,7 +18,7 @@ export interface Daemon {
 
 /** The daemon: resolves when files are being handled and whatever was waiting is finished. */
 export async function startDaemon(config: Config, supervision?: OpenOptions['supervision']): Promise<Daemon> {
-  checkWeb(config)
+  await checkWeb(config)
   const log = createLogger(config)
   const host = await openHost(config, { watch: true, log, supervision })
   const warning = () => host.agents()?.choice.warning

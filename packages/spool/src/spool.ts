@@ -71,6 +71,8 @@ export interface Spool {
   /** look now, whatever the bells say */
   look(inbox: string): void
   mode(inbox: string): WatchMode | undefined
+  /** calls back when whatever lies in the inbox now has been consumed, also what seems half-written; not after `stop` */
+  whenThrough(inbox: string, then: () => void): void
   /** whether files are known to be waiting */
   busy(): boolean
   /** resolves when the batch that is being consumed has been */
@@ -220,6 +222,11 @@ export function createSpool(options: SpoolOptions): Spool {
     mode(id) {
       const inbox = inboxes.get(id)
       return inbox && (inbox.polling ? 'polling' : 'events')
+    },
+    whenThrough(id, then) {
+      const inbox = inboxes.get(id)
+      if (inbox) turns.whenThrough(inbox, then)
+      else then()
     },
     busy: turns.isBusy,
     async stop() {

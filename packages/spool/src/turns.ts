@@ -32,6 +32,8 @@ export interface Turns {
   /** resolves when everything that was waiting has been handed over */
   start(): Promise<void>
   isBusy(): boolean
+  /** calls back when whatever lies in the inbox now has been consumed, also what seems half-written; not after `stop` */
+  whenThrough(inbox: InboxState, then: () => void): void
   /** resolves when the batch that is being consumed has been */
   stop(): Promise<void>
 }
@@ -83,6 +85,7 @@ export function createTurns(options: {
   let scheduled = false
   let arriving = 0
   let caughtUp: (() => void) | undefined
+  const through = new Map<InboxState, (() => void)[]>()
 
   const schedule = () => {
     if (scheduled || consuming || resting || !started || isStopped()) return
@@ -164,7 +167,26 @@ export function createTurns(options: {
 
   const afterTurn = () => {
     if (arriving === 0 && late.length === 0 && !held) caughtUp?.()
+    for (const inbox of through.keys()) if (hasNothing(inbox)) tellThrough(inbox)
     if ((isAnyReady() || late.length > 0) && !held) schedule()
+  }
+
+  /** Looked into, taken, and consumed; a directory that cannot be looked into has nothing that could be. */
+  const hasNothing = (inbox: InboxState): boolean =>
+    !inbox.ready &&
+    !inbox.parked &&
+    !inbox.shed &&
+    inbox.waiting === 0 &&
+    inbox.head === inbox.queue.length &&
+    !inbox.drops.some(drop => drop.dirty || isBeingListed(drop)) &&
+    !held &&
+    !consuming &&
+    !late.some(file => file.inbox === inbox.id)
+
+  const tellThrough = (inbox: InboxState) => {
+    const heard = through.get(inbox) ?? []
+    through.delete(inbox)
+    for (const then of heard) then()
   }
 
   const gather = (): ClaimedFile[] => {
@@ -294,6 +316,7 @@ export function createTurns(options: {
       hasArrived(inbox)
       inbox.removed = true
       emptyQueue(inbox)
+      tellThrough(inbox)
     },
     makeReady,
     takeFirst(files) {
@@ -310,7 +333,13 @@ export function createTurns(options: {
       })
     },
     isBusy: () => isAnyReady() || late.length > 0 || held !== undefined,
+    whenThrough(inbox, then) {
+      through.set(inbox, [...(through.get(inbox) ?? []), then])
+      for (const drop of inbox.drops) wantLook(drop)
+      makeReady(inbox)
+    },
     async stop() {
+      through.clear()
       caughtUp?.()
       await consuming
     },

@@ -28,8 +28,8 @@ export interface Agents {
   forget(folder: string): void
   /** the run counts as done, however it ends */
   finish(folder: string, runId: string): void
-  /** after what it is doing now */
-  close(folder: string): void
+  /** the run, after what it is doing now; without a name the one that there is */
+  close(folder: string, runId?: string): void
   running(): readonly { runId: string; group: string; kind: RunStart['kind']; state: SessionState }[]
   stop(): Promise<void>
 }
@@ -47,6 +47,8 @@ export interface AgentsOptions {
   said(): void
   /** the container of a run is gone, and with it whoever waited for answers in it */
   gone?(folder: string, runId: string): void
+  /** whether everything that the last run had asked for is decided; if not, `kick` says when it is */
+  mayBegin?(folder: string): boolean
   typing(jid: string, on: boolean): void
   log: Logger
   now(): number
@@ -62,6 +64,8 @@ interface Job {
 interface Place {
   folder: string
   session: (Session & { isRegistered(): boolean; occurrenceId: string | null }) | undefined
+  /** what it asked for last may still have to be decided */
+  last: CurrentRun | undefined
   jobs: Job[]
   /** a failed run is tried again after a pause that grows; after these the people are told */
   failures: number
@@ -92,6 +96,7 @@ export function createAgents(options: AgentsOptions): Agents {
     const place: Place = {
       folder,
       session: undefined,
+      last: undefined,
       jobs: [],
       failures: 0,
       resting: false,
@@ -100,6 +105,7 @@ export function createAgents(options: AgentsOptions): Agents {
     places.set(folder, place)
     return place
   }
+  const mayBegin = (folder: string) => options.mayBegin?.(folder) ?? true
   const sessions = () => [...places.values()].flatMap(({ session }) => session ?? [])
 
   const kick = () => {
@@ -159,7 +165,7 @@ export function createAgents(options: AgentsOptions): Agents {
     for (const folder of waiting) {
       attempt(folder, place => {
         if (place.session) makeRoom(place, place.session)
-        else if (place.resting || sessions().length >= agents.atOnce) line.add(folder)
+        else if (place.resting || !mayBegin(folder) || sessions().length >= agents.atOnce) line.add(folder)
         else begin(place)
       })
     }
@@ -305,6 +311,7 @@ export function createAgents(options: AgentsOptions): Agents {
     log.info({ group: group.folder, run: runId, kind: start.kind }, 'a session begins')
     session.ended
       .then(end => {
+        place.last = place.session && currentRun(place.session)
         place.session = undefined
         settle(place, group, end, job === undefined)
         job?.done(endOf(end))
@@ -345,22 +352,19 @@ export function createAgents(options: AgentsOptions): Agents {
         kick()
       }),
     runOf(folder) {
-      const session = places.get(folder)?.session
-      return (
-        session && {
-          id: session.runId,
-          kind: session.kind,
-          occurrenceId: session.occurrenceId,
-          isByDeploy: session.isByDeploy(),
-        }
-      )
+      const place = places.get(folder)
+      if (place?.session) return currentRun(place.session)
+      return mayBegin(folder) ? undefined : place?.last
     },
     forget: folder => places.get(folder)?.session?.forget(),
     finish(folder, runId) {
       const session = places.get(folder)?.session
       if (session?.runId === runId) session.finish()
     },
-    close: folder => places.get(folder)?.session?.close(),
+    close(folder, runId) {
+      const session = places.get(folder)?.session
+      if (runId === undefined || session?.runId === runId) session?.close()
+    },
     running: () =>
       sessions().map(session => ({
         runId: session.runId,
@@ -377,6 +381,18 @@ export function createAgents(options: AgentsOptions): Agents {
     },
   }
 }
+
+const currentRun = ({
+  runId,
+  kind,
+  occurrenceId,
+  isByDeploy,
+}: Pick<Session, 'runId' | 'kind' | 'isByDeploy'> & { occurrenceId: string | null }): CurrentRun => ({
+  id: runId,
+  kind,
+  occurrenceId,
+  isByDeploy: isByDeploy(),
+})
 
 const skipped = (reason: string): RunEnd => ({ status: 'skipped', result: null, error: reason })
 const failed = (reason: string): RunEnd => ({ status: 'failed', result: null, error: reason })

@@ -43,6 +43,8 @@ export interface OpenAgentsOptions {
   begins(folder: string, run: { id: string; isolated: boolean; taskId: string | null }): void
   /** the group's container is gone, and with it whoever waited for answers */
   gone(folder: string, runId: string): void
+  /** whether everything that the group's last run had asked for is decided */
+  mayBegin(folder: string): boolean
   tasksChanged(folder: string): void
   /** what groups have of repositories; left out: nothing */
   worktrees?: Worktrees | undefined
@@ -141,6 +143,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     message: (group, text) => textMessage(positions.next(), group, text, Date.now()),
     said: options.said,
     gone: options.gone,
+    mayBegin: options.mayBegin,
     typing: options.typing,
     log,
     now: Date.now,

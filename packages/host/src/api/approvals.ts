@@ -37,7 +37,7 @@ const approvalsQuery = z.object({
   all: flag.optional(),
   limit: whole(1, 1000).optional(),
 })
-const byId = z.object({ id: z.string().min(1).max(128) })
+const byId = z.object({ id: z.string().min(1).max(1000) })
 const tag = 'approvals'
 
 /** What agents are not to do without a person: to be seen, decided, and, where it was allowed always, taken back. */

@@ -37,7 +37,6 @@ export const auditReportAnswer = z.discriminatedUnion('ok', [
 ])
 
 export type AuditEntryAnswer = z.infer<typeof auditEntryAnswer>
-export type AuditReportAnswer = z.infer<typeof auditReportAnswer>
 
 const lastInstant = Date.UTC(9999, 11, 31)
 /** Somebody may have written any number there, and has to be shown all the same. */

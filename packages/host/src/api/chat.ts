@@ -34,7 +34,7 @@ import { whole } from './requests.ts'
 import { endOf, notFound, type Route } from './route.ts'
 
 const ofChat = z.object({ jid: chatJid })
-const inChat = ofChat.extend({ id: z.string().min(1).max(128) })
+const inChat = ofChat.extend({ id: z.string().min(1).max(1000) })
 const tag = 'chats'
 
 /** The chats: the same routes for the terminal, over the daemon's socket, and for browsers. */

@@ -5,8 +5,10 @@ import type { Config } from '../config.ts'
 import { type EventAnswer, eventAnswer } from './answers.ts'
 import { type ChatEventAnswer, chatEventAnswer } from './chat-answers.ts'
 import { ApiError, failureAnswer } from './failure.ts'
+import type { FeedEventAnswer } from './feed.ts'
 import { DaemonGone, overSocket } from './over-socket.ts'
 import { announcedSocket } from './socket.ts'
+import type { OverviewAnswer } from './status.ts'
 import type { Method, Transport } from './transport.ts'
 
 /**
@@ -39,20 +41,34 @@ export interface Client {
     onEvent: (event: ChatEventAnswer) => void | Promise<void>,
     signal?: AbortSignal,
   ): Promise<void>
+  /** what the host does; resolves as `events` does. `id` says where to go on: /feed?after=ID */
+  feed(
+    path: string,
+    onEvent: (event: FeedEventAnswer, id: string | undefined) => void | Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<void>
+  overview(): Promise<OverviewAnswer>
   close(): Promise<void>
 }
 
 export interface ConnectOptions {
   /** how long to look while the directory is held by somebody who does not answer */
   patienceMs?: number
+  /** fails with `DaemonGone` where none runs: whoever waits for one must not hold the directory it needs */
+  daemonOnly?: boolean
 }
 
 const retryMs = 20
 /** of a server-sent event; ours are on one line */
 const dataField = 'data: '
+const idField = 'id: '
 
-export async function connect(config: Config, { patienceMs = 10_000 }: ConnectOptions = {}): Promise<Client> {
-  let transport = await look(config, patienceMs)
+export async function connect(
+  config: Config,
+  { patienceMs = 10_000, daemonOnly = false }: ConnectOptions = {},
+): Promise<Client> {
+  const options = { patienceMs, daemonOnly }
+  let transport = await look(config, options)
 
   const send = async (method: Method, path: string, body: unknown) => {
     try {
@@ -60,7 +76,7 @@ export async function connect(config: Config, { patienceMs = 10_000 }: ConnectOp
     } catch (error) {
       // Asking again is safe where the question never arrived, or changes nothing.
       if (!(error instanceof DaemonGone) || (error.sent && method !== 'GET')) throw error
-      transport = await look(config, patienceMs)
+      transport = await look(config, options)
       return transport.request(method, path, body)
     }
   }
@@ -93,15 +109,37 @@ export async function connect(config: Config, { patienceMs = 10_000 }: ConnectOp
             : undefined,
         signal,
       ),
+    async feed(path, onEvent, signal = new AbortController().signal) {
+      // Here and below: what only a few ask for is loaded for them only.
+      const { feedEventAnswer } = await import('./feed.ts')
+      let id: string | undefined
+      await transport.lines(
+        path,
+        line => {
+          if (line.startsWith(idField)) id = line.slice(idField.length)
+          if (!line.startsWith(dataField)) return
+          return onEvent(feedEventAnswer.parse(JSON.parse(line.slice(dataField.length))), id)
+        },
+        signal,
+      )
+    },
+    async overview() {
+      const { overviewAnswer } = await import('./status.ts')
+      return ask('GET', '/overview', undefined, overviewAnswer)
+    },
     close: () => transport.close(),
   }
 }
 
-async function look(config: Config, patienceMs: number): Promise<Transport> {
+async function look(
+  config: Config,
+  { patienceMs, daemonOnly }: Required<ConnectOptions>,
+): Promise<Transport> {
   const deadline = performance.now() + patienceMs
   for (;;) {
     const outside = overSocket(announcedSocket(config.data))
     if (await answers(outside)) return outside
+    if (daemonOnly) throw new DaemonGone(false, undefined)
     // Only now: a command that has a daemon to ask need not load the host.
     const { DataDirectoryHeld, heldBy, isFree } = await import('../lock.ts')
     if (isFree(config.data)) {

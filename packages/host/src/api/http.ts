@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import type { Host } from '../types.ts'
 import { type ApiOptions, createApi } from './app.ts'
+import type { Certificate } from './certificate.ts'
 
 /** HTTP on connections that somebody else has accepted. */
 export interface Http {
@@ -19,13 +19,6 @@ const lookMs = 20
 export const createHttp = (host: Host, options: Omit<ApiOptions, 'signal'>): Http =>
   createHttpFor(signal => createApi(host, { ...options, signal }))
 
-/** What TLS needs; read anew when the files have changed, as certificates do every few weeks. */
-export interface Certificate {
-  current(): { cert: Buffer; key: Buffer }
-  /** undefined: it is the same as before */
-  renewed(): { cert: Buffer; key: Buffer } | undefined
-}
-
 /** `signal` ends whatever streams the application has open. */
 export function createHttpFor(
   createApp: (signal: AbortSignal) => Hono,
@@ -34,17 +27,13 @@ export function createHttpFor(
   const ending = new AbortController()
   const app = createApp(ending.signal)
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false })
-  const secure = certificate && createTlsServer({ ...certificate.current(), minVersion: 'TLSv1.2' }, listener)
-  const server = secure ?? createServer(listener)
-  // A stranger who breaks off a handshake is no failure of ours.
-  secure?.on('tlsClientError', (_, connection) => connection.destroy())
+  const server = certificate ? certificate.createServer(listener) : createServer(listener)
   // It never listens, and only a server that does looks for connections that are idle or too slow.
   server.emit('listening')
   const open = new Set<Socket>()
   return {
     take(connection) {
-      const renewed = certificate?.renewed()
-      if (renewed) secure?.setSecureContext({ ...renewed, minVersion: 'TLSv1.2' })
+      certificate?.renew()
       open.add(connection)
       connection.once('close', () => open.delete(connection))
       server.emit('connection', connection)

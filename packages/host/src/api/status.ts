@@ -59,7 +59,6 @@ export const settingsAnswer = z.array(
     env: z.string(),
   }),
 )
-export type SettingsAnswer = z.infer<typeof settingsAnswer>
 
 /** How the host is, all together, and how it is configured. */
 export const statusRoutes: readonly Route<HostContext>[] = [

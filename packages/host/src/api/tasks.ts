@@ -5,7 +5,6 @@ import type { Host } from '../types.ts'
 import { changedTaskAnswer, tasksAnswer } from './answers.ts'
 import { flag, present, whole } from './requests.ts'
 import { iso, notFound, type Route, resultOf, routesWith, unavailable } from './route.ts'
-import { upcomingRuns } from './upcoming.ts'
 
 export const occurrenceAnswer = z.object({
   id: z.string(),
@@ -85,6 +84,8 @@ export const taskRoutes: readonly Route<TaskContext>[] = [
     query: z.object({ days: whole(1, 366).optional(), group: folderSchema.optional() }),
     answer: upcomingAnswer,
     async handle({ host }, { query: { days = 31, group } }) {
+      // The command line knows these routes' answers, and need not know how schedules are computed.
+      const { upcomingRuns } = await import('./upcoming.ts')
       const runs = await upcomingRuns(host.store.tasks({ ...present({ group }), open: true }), {
         from: Date.now(),
         until: Date.now() + days * 86_400_000,

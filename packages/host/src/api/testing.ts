@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -160,10 +160,4 @@ export const login = (
 
 export async function byPassword(opened: { port: number }, name: string): Promise<Visitor> {
   return visitorWith({ port: opened.port }, cookieIn(await login(opened, name)))
-}
-
-/** Drops a file as an agent would, half-written files aside. */
-export function drop(data: string, group: string, directory: string, name: string, content: string): void {
-  mkdirSync(join(data, 'ipc', group, directory), { recursive: true })
-  writeFileSync(join(data, 'ipc', group, directory, name), content)
 }

@@ -1,10 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
-import { expect, test } from 'vitest'
+import { Hono } from 'hono'
+import { expect, onTestFinished, test } from 'vitest'
 import { type ConfigInput, configSchema } from '../config.ts'
 import { startDaemon } from '../main.ts'
+import { openCertificate } from './certificate.ts'
+import { createHttpFor } from './http.ts'
 import { cookieIn, folder, openDaemon, people, send, visitorWith } from './testing.ts'
 import { checkWeb } from './web-server.ts'
 
@@ -78,25 +82,25 @@ test('it is not served to others without TLS or the word for it, nor without peo
   const tls = certificate()
   const oidc = { issuer: 'https://id.example.org', clientId: 'hatchway' }
   for (const host of ['0.0.0.0', '::', '192.0.2.7', 'hatchway.example.org']) {
-    expect(() => checkWeb(web({ host }))).toThrow(/web\.tls\.cert.*\n.*web\.users/)
-    expect(() => checkWeb(web({ host, users }))).toThrow(
-      /web\.tls\.cert and web\.tls\.key.* or .*web\.insecure to yes/,
+    await expect(checkWeb(web({ host }))).rejects.toThrow(/web\.tls\.cert.*\n.*web\.users/)
+    await expect(checkWeb(web({ host, users }))).rejects.toThrow(
+      /web\.tls\.cert and web\.tls\.key.* or, .*web\.insecure to yes/,
     )
-    expect(() => checkWeb(web({ host, tls }))).toThrow(/web\.users .*web\.oidc/)
-    expect(() => checkWeb(web({ host, insecure: 'yes' }))).toThrow(/web\.users/)
+    await expect(checkWeb(web({ host, tls }))).rejects.toThrow(/web\.users .*web\.oidc/)
+    await expect(checkWeb(web({ host, insecure: 'yes' }))).rejects.toThrow(/web\.users/)
     for (const enough of [
       { users, tls },
       { users, insecure: 'yes' as const },
       { oidc, tls },
     ]) {
-      expect(() => checkWeb(web({ host, ...enough }))).not.toThrow()
+      await checkWeb(web({ host, ...enough }))
     }
   }
   for (const host of ['127.0.0.1', 'localhost', '::1', '127.8.0.1']) {
-    expect(() => checkWeb(web({ host }))).not.toThrow()
+    await expect(checkWeb(web({ host }))).resolves.toBeUndefined()
   }
   for (const host of ['127.0.0.1.example.org', '1270.0.0.1', 'localhost.example.org', '::2']) {
-    expect(() => checkWeb(web({ host }))).toThrow(/others can reach/)
+    await expect(checkWeb(web({ host }))).rejects.toThrow(/others can reach/)
   }
 })
 
@@ -149,16 +153,23 @@ test('served to others, it answers to its own name and to addresses, and to no o
   expect(String(welcome.headers['set-cookie'])).toMatch(/^__Host-hatchway-443=.*; Secure/)
 })
 
-test('a certificate that was renewed is used without a restart', async () => {
+test('a certificate that was renewed is used without a restart, once all of it is there', async () => {
   const tls = certificate()
-  const opened = await openDaemon({ web: { tls } })
-  const port = opened.port
-  expect((await send({ port, ca: readFileSync(tls.cert, 'utf8') }, '/healthz')).text).toBe('ok')
+  const http = createHttpFor(() => new Hono().get('/', c => c.text('here')), openCertificate(tls, 0))
+  const server = createServer({ pauseOnConnect: true }, connection => http.take(connection))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.close()
+    await http.close()
+  })
+  const address = server.address()
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0
+  const before = readFileSync(tls.cert, 'utf8')
+  expect((await send({ port, ca: before }, '/')).text).toBe('here')
   const next = certificate()
   renameSync(next.key, tls.key)
+  expect((await send({ port, ca: before }, '/')).text).toBe('here')
   renameSync(next.cert, tls.cert)
-  // It is looked for once a minute, from the start of the first connection on; this daemon is asked as a new one.
-  await opened.stop()
-  const again = await openDaemon({ web: { tls } })
-  expect((await send({ port: again.port, ca: readFileSync(tls.cert, 'utf8') }, '/healthz')).text).toBe('ok')
+  expect((await send({ port, ca: readFileSync(tls.cert, 'utf8') }, '/')).text).toBe('here')
+  await expect(send({ port, ca: before }, '/')).rejects.toThrow()
 })

@@ -152,6 +152,7 @@ export function createWebApp(options: WebAppOptions): Hono {
   if (hostContext) {
     mount(app, '/api/host', hostRoutes, hostContext, callerOf)
     if (web.metrics === 'yes') mount(app, '', metricsRoutes, hostContext, callerOf)
+    else app.get('/metrics', c => c.notFound())
   }
 
   const files = createStaticFiles(options.directory)
@@ -172,7 +173,8 @@ export function createWebApp(options: WebAppOptions): Hono {
     }
     if (!isKnown(c)) return c.html(strangerPage(waysOf(web, context.oidc)), 401)
     const page = files.page()
-    return page ? c.body(page, 200, { 'content-type': 'text/html; charset=utf-8' }) : c.notFound()
+    if (!page) return c.html(refusedPage('The console has not been built yet. Run npm run build.'), 503)
+    return c.body(page, 200, { 'content-type': 'text/html; charset=utf-8' })
   })
   return app
 }

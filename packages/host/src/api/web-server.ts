@@ -1,7 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createServer, isIPv6, type Server, type Socket } from 'node:net'
-import { join } from 'node:path'
-import { createSecureContext } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import type { Chats } from '../channels/chats.ts'
@@ -10,7 +7,8 @@ import { type Config, ConfigError, type WebSettings } from '../config.ts'
 import { layoutOf } from '../layout.ts'
 import type { Store } from '../store/types.ts'
 import type { Host } from '../types.ts'
-import type { Certificate, Http } from './http.ts'
+import type { Certificate } from './certificate.ts'
+import type { Http } from './http.ts'
 import { openWebToken } from './web-token.ts'
 
 export interface WebServerOptions {
@@ -42,18 +40,17 @@ export interface WebServer {
 /** ports that are tried in stead of one that is taken, before any free one will do */
 const neighbours = 20
 const mostConnections = 256
-const consoles = ['../../../web/dist/', '../../../web/public/'].map(path =>
-  fileURLToPath(new URL(path, import.meta.url)),
-)
-/** The built one, where it has been built. */
-const usualDirectory = () =>
-  consoles.find(directory => existsSync(join(directory, 'index.html'))) ?? consoles[0] ?? ''
+const usualDirectory = fileURLToPath(new URL('../../../web/dist/', import.meta.url))
 
 /** Throws where it must not be served as it is configured: before anything else is started. */
-export function checkWeb({ web }: Pick<Config, 'web'>): void {
+export async function checkWeb({ web }: Pick<Config, 'web'>): Promise<Certificate | undefined> {
   const problems = problemsOf(web)
   if (problems.length > 0) throw new ConfigError(`The console cannot be served.\n  ${problems.join('\n  ')}`)
-  if (web.enabled === 'yes') certificateOf(web)?.current()
+  const { cert, key } = web.tls
+  if (cert === undefined || key === undefined) return undefined
+  // Only whoever has a certificate needs TLS.
+  const { openCertificate } = await import('./certificate.ts')
+  return openCertificate({ cert, key })
 }
 
 /**
@@ -65,9 +62,8 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
   const { web } = config
   const isServed = web.enabled === 'yes'
   if (!isServed && chats.webhook.problem !== undefined) return undefined
-  checkWeb(config)
+  const certificate = await checkWeb(config)
   const token = openWebToken(layoutOf(config.data).state)
-  const certificate = certificateOf(web)
 
   // Loaded when the first one knocks, as the API on the socket is.
   let http: Promise<Http> | undefined
@@ -76,7 +72,7 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
       import('./http.ts'),
       import('./web-app.ts'),
     ])
-    const directory = options.directory ?? usualDirectory()
+    const directory = options.directory ?? usualDirectory
     return createHttpFor(
       signal => createWebApp({ ...options, directory, isServed, token, signal }),
       certificate,
@@ -117,49 +113,6 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
 const nameOf = (host: string) => {
   if (host === '0.0.0.0' || host === '::') return 'localhost'
   return isIPv6(host) ? `[${host}]` : host
-}
-
-const renewalMs = 60_000
-
-function certificateOf({ tls }: WebSettings): Certificate | undefined {
-  const { cert, key } = tls
-  if (cert === undefined || key === undefined) return undefined
-  const stamp = () => [cert, key].map(path => statSync(path, { throwIfNoEntry: false })?.mtimeMs).join()
-  const read = () => {
-    try {
-      const files = { cert: readFileSync(cert), key: readFileSync(key) }
-      createSecureContext(files)
-      return files
-    } catch (error) {
-      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-      throw new ConfigError(
-        `The console cannot be served: web.tls.cert (${cert}) and web.tls.key (${key}) are no certificate and its key (${reason}).`,
-      )
-    }
-  }
-  let known = ''
-  let lookAgainAt = 0
-  return {
-    current() {
-      known = stamp()
-      return read()
-    },
-    renewed() {
-      if (performance.now() < lookAgainAt) return undefined
-      lookAgainAt = performance.now() + renewalMs
-      const now = stamp()
-      if (now === known) return undefined
-      known = now
-      try {
-        return read()
-      } catch (error) {
-        // Half of it may be there; the one before goes on until the rest is.
-        if (!(error instanceof ConfigError)) throw error
-        known = ''
-        return undefined
-      }
-    },
-  }
 }
 
 async function listenNear(server: Server, { host, port: wanted }: WebSettings): Promise<number> {

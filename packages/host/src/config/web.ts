@@ -21,7 +21,6 @@ const passwordHash = z
   )
 
 const user = z.strictObject({ name, role: z.enum(roles), passwordHash })
-export type WebUser = z.output<typeof user>
 
 const tls = z.strictObject({
   cert: path
@@ -71,7 +70,7 @@ const oidc = z.strictObject({
     .meta({ allowed: 'an object of lists by role', otherwise: 'nobody' }),
 })
 
-/** Who may look at this host from a browser, from where, and what they may do there; see docs/console.md. */
+/** Who may look at this host from a browser, from where, and what they may do there; see docs/access.md. */
 export const webSchema = z.strictObject({
   enabled: z.enum(['yes', 'no']).default('yes').describe('Whether the console is served to browsers.'),
   host: z

@@ -3,6 +3,7 @@ import { type ErrorCode, type Group, type Outcome, refusal } from '@hatchway/pro
 import type { Logger } from 'pino'
 import type { DeploySettings } from '../config/deploy.ts'
 import type { Fault } from '../fault.ts'
+import { carried, deployContext } from '../guard/contexts.ts'
 import { ServiceRefusal } from '../services/define.ts'
 import type { Step, Work } from '../services/types.ts'
 import type { DeployEnd, DeployRow, NewDeploy } from '../store/deploys.ts'
@@ -90,11 +91,13 @@ export function createDeploys(options: DeploysOptions): Deploys {
       // A restart has ended the session that asked; and who is given no receipt has to hear of a failure somehow.
       if (group && row.resumePrompt !== null && (hasRestarted || !row.isAnswered)) {
         if (row.sessionId !== null) transaction.adoptSession(group.folder, row.sessionId)
+        carry(transaction, group.folder, row.request, at)
         transaction.receive(wordFor(group, `deploy:${row.id}`, row.resumePrompt, end.error, at))
       }
       return true
     })
     if (isFirst) {
+      if (row.group !== null && row.request !== null) store.taints.clear(row.group, deployContext(row.request))
       log[end.status === 'done' ? 'info' : 'error'](
         { deploy: row.id, from: row.from, to: row.to, reason: end.error },
         `a deploy has ended: ${end.status}`,
@@ -281,7 +284,10 @@ export function createDeploys(options: DeploysOptions): Deploys {
     // What has a row is settled with it.
     if (isAnswered || prompt === undefined || deploys.byRequest(seq) || !(error instanceof ServiceRefusal))
       return
-    store.agents.receive(wordFor(group, `deploy:request:${seq}`, prompt, error.message, now()))
+    store.transaction({ requests: [], taskIds: [] }, transaction => {
+      carry(transaction, group.folder, seq, now())
+      return transaction.receive(wordFor(group, `deploy:request:${seq}`, prompt, error.message, now()))
+    })
     options.told()
   }
 
@@ -399,6 +405,12 @@ const wordFor = (
   status: 'waiting' as const,
   createdAt: at,
 })
+
+/** Whoever is told it has read what the agent had that left it. */
+const carry = (transaction: Transaction, folder: string, request: number | null, at: number) => {
+  if (request === null) return
+  transaction.addTaint(folder, carried, transaction.taint(folder, deployContext(request)), 'deploy', at)
+}
 
 const note = (transaction: Transaction, row: DeployRow, end: DeployEnd, at: number) =>
   transaction.audit({

@@ -83,7 +83,7 @@ export function createEffects(options: EffectsOptions): Effects {
           options.sessions()?.finish(effect.folder, effect.runId)
           break
         case 'session_over':
-          options.sessions()?.close(effect.folder)
+          options.sessions()?.close(effect.folder, effect.runId)
           options.sessions()?.kick()
           break
       }

@@ -46,6 +46,13 @@ const joined = (a: Taint, b: Taint): Taint => ({
   secret: a.secret || b.secret,
 })
 
+/** What a command's context has seen: now, and when it was held, if it was. */
+export const seenBy = (
+  folder: string,
+  rules: GuardRules,
+  { transaction, seen = clean }: Pick<OperationContext, 'transaction' | 'seen'>,
+): Taint => joined(taintOf(transaction, rules, folder), seen)
+
 const taintOf = (transaction: Transaction, rules: GuardRules, folder: string): Taint =>
   joined(transaction.taint(folder, rules.contextOf(folder)), {
     corrupted: false,
@@ -143,9 +150,16 @@ export const applyReleased = (
   traits: Traits,
   folder: string,
   rules: GuardRules,
-  transaction: Transaction,
-  at: number,
-): void => apply(traits, folder, taintOf(transaction, rules, folder), rules, transaction, at)
+  context: Pick<OperationContext, 'transaction' | 'seen' | 'now'>,
+): void =>
+  apply(
+    traits,
+    folder,
+    seenBy(folder, rules, context),
+    rules,
+    context.transaction,
+    context.now.getTime(),
+  )
 
 /** What a held command was, read back from the store with the same care as from a file. */
 export function heldIn(request: RequestRow): Held | undefined {
@@ -180,11 +194,11 @@ export function noteTask(
   taskId: unknown,
   folder: string,
   rules: GuardRules,
-  context: Pick<OperationContext, 'transaction' | 'now'>,
+  context: Pick<OperationContext, 'transaction' | 'now' | 'seen'>,
 ): void {
   if (typeof taskId !== 'string') return
   const { transaction, now } = context
-  const taint = taintOf(transaction, rules, folder)
+  const taint = seenBy(folder, rules, context)
   // It counts where it runs, which may be another group's.
   const runs = transaction.task(taskId)?.group ?? folder
   transaction.addTaint(runs, `task:${taskId}`, taint, 'schedule_task', now.getTime())

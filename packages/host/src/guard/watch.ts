@@ -110,6 +110,7 @@ export function createWatch(options: WatchOptions): Watch {
         guard: rules,
         isReleased: true,
         releasedBy: decision.by,
+        seen: held.taint,
         effect: effect => effects.push(effect),
       })
     })

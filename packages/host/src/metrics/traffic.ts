@@ -1,7 +1,7 @@
 export const stepMs = 10_000
 const steps = 360
 
-export interface TrafficPoint {
+interface TrafficPoint {
   /** milliseconds since 1970: when its ten seconds began */
   at: number
   handled: number

@@ -1,3 +1,5 @@
+import { deployContext } from '../guard/contexts.ts'
+import { seenBy } from '../guard/guard.ts'
 import { refused } from './outcome.ts'
 import { storeWork } from './requests.ts'
 import type { Operation, OperationContext } from './types.ts'
@@ -5,6 +7,15 @@ import type { Operation, OperationContext } from './types.ts'
 /** Lesson 31: what a deploy has called must not call the next one, or nobody would be asked ever again. */
 const calledByDeploy = ({ actor, host }: OperationContext): boolean =>
   actor.kind === 'group' && host?.runOf(actor.group.folder)?.isByDeploy === true
+
+/** What the agent tells its next run, or the session it goes on with, comes from what it has read. */
+function noteTold(told: string | undefined, context: OperationContext): void {
+  const { actor, guard, request, transaction, now } = context
+  if (told === undefined || !guard || !request || actor.kind !== 'group') return
+  const { folder } = actor.group
+  const seen = seenBy(folder, guard, context)
+  transaction.addTaint(folder, deployContext(request.seq), seen, 'deploy', now.getTime())
+}
 
 export const deploy: Operation<'deploy'> = {
   type: 'deploy',
@@ -29,6 +40,7 @@ export const deploy: Operation<'deploy'> = {
         'A deploy has called this run, and nobody else has. Another deploy has to be asked for by a person first.',
       )
     }
+    noteTold(resume_prompt ?? session_id, context)
     return storeWork(
       {
         name: 'deploy',

@@ -57,7 +57,7 @@ const judge = <T extends CommandType>(
   const { folder } = actor.group
   const traits = operation.traits?.(payload, context)
   if (traits && context.isReleased) {
-    applyReleased(traits, folder, guard, context.transaction, context.now.getTime())
+    applyReleased(traits, folder, guard, context)
   } else if (traits) {
     const held = pass(commandSchema.parse({ type, payload }), traits, actor.group, guard, context)
     if (held !== undefined) return held

@@ -1,7 +1,10 @@
 import type { Group, Outcome } from '@hatchway/protocol'
+import { carried } from '../guard/contexts.ts'
+import { seenBy } from '../guard/guard.ts'
 import { done, refused } from './outcome.ts'
 import { storeWork } from './requests.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
+import { syncTraits } from './worktree.ts'
 
 /** The group whose session is meant: always the one that asks; an operator says which. */
 const ownGroup = ({ actor, about }: OperationContext): Group | undefined =>
@@ -33,23 +36,24 @@ export const resetContext: Operation<'reset_context'> = {
   type: 'reset_context',
   target: (_, context) => ownTarget(context),
   execute({ message }, context) {
-    const { transaction, guard, now, seq, effect } = context
+    const { transaction, guard, host, now, seq, effect } = context
     const group = ownGroup(context)
     if (!group) return refused('invalid_field', 'An operator has to say which group.')
     const { folder, jid } = group
     const at = now.getTime()
+    const run = host?.runOf(folder)
     transaction.forgetSession(folder)
     const hasMessage = message !== undefined && message.trim() !== ''
     if (hasMessage) {
       if (guard) {
-        const taint = transaction.taint(folder, guard.contextOf(folder))
-        transaction.addTaint(folder, 'carried', taint, 'reset_context', at)
+        transaction.addTaint(folder, carried, seenBy(folder, guard, context), 'reset_context', at)
       }
       transaction.receive({
         group: folder,
         jid,
         channel: 'host',
-        externalId: `reset:${seq}`,
+        // Whom only a deploy has called does not become somebody else by calling itself.
+        externalId: run?.isByDeploy ? `deploy:reset:${seq}` : `reset:${seq}`,
         sender: 'host',
         senderName: 'Hatchway',
         text: message,
@@ -59,7 +63,7 @@ export const resetContext: Operation<'reset_context'> = {
     }
     note(group, 'reset_context', hasMessage ? 'begin anew, with a message to itself' : 'begin anew', context)
     effect({ kind: 'context_reset', folder })
-    effect({ kind: 'session_over', folder })
+    effect({ kind: 'session_over', folder, runId: run?.id })
     return done({ status: 'reset', message_stored: hasMessage })
   },
 }
@@ -68,6 +72,14 @@ export const resetContext: Operation<'reset_context'> = {
 export const finishedWork: Operation<'finished_work'> = {
   type: 'finished_work',
   target: (_, context) => ownTarget(context),
+  // With the run's end its commits go to where a sync would bring them.
+  traits(_, { actor, host }) {
+    if (actor.kind !== 'group') return undefined
+    const { folder } = actor.group
+    const worktree = host?.worktree(folder)
+    if (!worktree?.mergesAtEnd || host?.runOf(folder)?.kind !== 'task') return undefined
+    return { ...syncTraits(worktree), action: { ...syncTraits(worktree).action, name: 'finished_work' } }
+  },
   execute(_, context) {
     const { host, transaction, now, effect } = context
     const group = ownGroup(context)
@@ -88,7 +100,7 @@ export const finishedWork: Operation<'finished_work'> = {
     note(group, 'finished_work', `end the scheduled run ${run.id} as done`, context)
     effect({ kind: 'run_finished', folder, runId: run.id })
     effect({ kind: 'tasks_changed', folder })
-    effect({ kind: 'session_over', folder })
+    effect({ kind: 'session_over', folder, runId: run.id })
     return done({ status: 'finished', run_id: run.id })
   },
 }

@@ -1,5 +1,6 @@
 import type { CommandType, Group, HostJob, Outcome, Payload, ReplyAddress } from '@hatchway/protocol'
 import type { GuardRules, Traits } from '../guard/guard.ts'
+import type { Taint } from '../guard/types.ts'
 import type { Catalogue } from '../services/catalogue.ts'
 import type { Who } from '../store/audit-types.ts'
 import type { RequestRow } from '../store/service-types.ts'
@@ -22,7 +23,7 @@ export type Effect =
   | { kind: 'context_reset'; folder: string }
   | { kind: 'run_finished'; folder: string; runId: string }
   /** once its answer lies there: whoever asked for it waits for that */
-  | { kind: 'session_over'; folder: string }
+  | { kind: 'session_over'; folder: string; runId?: string | undefined }
 
 /** What requests to services and to people are judged by. */
 export interface ServiceRules {
@@ -79,6 +80,8 @@ export interface OperationContext {
   /** whoever had to look at it has, and it may happen */
   isReleased?: boolean
   releasedBy?: Who
+  /** what its context had seen when it was held: that may be another one since */
+  seen?: Taint
   effect(effect: Effect): void
 }
 

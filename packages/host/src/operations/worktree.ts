@@ -1,3 +1,4 @@
+import type { Traits } from '../guard/guard.ts'
 import { refused } from './outcome.ts'
 import { self, storeWork } from './requests.ts'
 import type { Operation, OperationContext } from './types.ts'
@@ -7,6 +8,17 @@ const none = 'No repository is configured for this group.'
 const worktreeOf = ({ actor, host }: OperationContext) =>
   actor.kind === 'group' ? host?.worktree(actor.group.folder) : undefined
 
+/** Commits may hold anything that the agent has read, and others build on them. */
+export const syncTraits = ({ pushes }: { pushes?: boolean }): Traits => ({
+  action: {
+    name: 'sync_worktree',
+    summary: `merge the commits of its worktree${pushes ? ', and push them' : ''}`,
+    payload: {},
+  },
+  reach: pushes ? 'both' : 'dangerous',
+  reads: { corrupted: false, secret: false },
+})
+
 /** What the group's agent has committed goes to where the configuration says; the sender's own, whatever the file says. */
 export const syncWorktree: Operation<'sync_worktree'> = {
   type: 'sync_worktree',
@@ -14,16 +26,7 @@ export const syncWorktree: Operation<'sync_worktree'> = {
   traits(_, context) {
     const worktree = worktreeOf(context)
     // What is refused anyway is refused at once.
-    if (!worktree) return undefined
-    return {
-      action: {
-        name: 'sync_worktree',
-        summary: `merge the commits of its worktree${worktree.pushes ? ', and push them' : ''}`,
-        payload: {},
-      },
-      reach: worktree.pushes ? 'both' : 'dangerous',
-      reads: { corrupted: false, secret: false },
-    }
+    return worktree && syncTraits(worktree)
   },
   execute: (_, context) =>
     worktreeOf(context)

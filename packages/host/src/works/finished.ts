@@ -49,7 +49,7 @@ export const createFinishedWork = (options: {
     options.effects.apply([
       { kind: 'run_finished', folder, runId: run_id },
       { kind: 'tasks_changed', folder },
-      { kind: 'session_over', folder },
+      { kind: 'session_over', folder, runId: run_id },
     ])
     return { status: 'finished', run_id, message: merged.message }
   },
