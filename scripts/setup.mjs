@@ -21,6 +21,7 @@ const purposes = {
   start: [sandbox],
   test: [
     sandbox,
+    { package: 'tmux', without: 'tests of the views on a terminal' },
     { package: 'strace', without: 'tests that make system calls fail' },
     { package: 'docker.io', program: 'dockerd', service: true, without: 'tests of agents in Docker' },
     { package: 'containerd', service: true, without: 'tests of agents in Docker' },

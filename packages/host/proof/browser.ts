@@ -1,6 +1,6 @@
-import { mkdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import axe from 'axe-core'
 import {
   type Browser,
   type BrowserContext,
@@ -71,7 +71,6 @@ export const shoot = async (page: Page, name: string) => {
   await page.screenshot({ path: join(shots, `${name}.png`) })
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const findings = z.object({
   violations: z.array(
     z.object({
@@ -84,7 +83,7 @@ const findings = z.object({
 
 /** What keeps people out who cannot see well or use no mouse. */
 export async function barriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
+  await page.evaluate(axe.source)
   const { violations } = findings.parse(await page.evaluate('axe.run({ resultTypes: ["violations"] })'))
   return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html ?? ''}`)
 }

@@ -1,0 +1,158 @@
+import { useState } from 'react'
+import type { ApprovalRule, ListedApproval } from '../../host/answers.ts'
+import { change } from '../../host/ask.ts'
+import { useAction } from '../../live/use-action.ts'
+import { useAnswer } from '../../live/use-answer.ts'
+import { ApprovalCard } from '../../parts/approval-card.tsx'
+import { Badge, Confirm, Empty, Loading, PageFrame, type Tone, Trouble } from '../../parts/parts.tsx'
+import { shortly, visible } from '../../parts/text.ts'
+import { Time } from '../../parts/time.tsx'
+import { announce } from '../../parts/toast.tsx'
+import { useMay } from '../../shell/me.ts'
+import { hrefOf } from '../../shell/route.ts'
+
+/** What agents are not to do without a person: what waits comes first. */
+const tones: Readonly<Record<ListedApproval['status'], Tone>> = {
+  open: 'warn',
+  allowed: 'good',
+  denied: 'bad',
+  expired: 'plain',
+  withdrawn: 'plain',
+}
+
+export function ApprovalsPage() {
+  const { value, trouble, reload } = useAnswer<ListedApproval[]>('/api/host/approvals?all=1&limit=200', [
+    'approvals',
+  ])
+  const sorted = (value ?? []).toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))
+  // What waits longest comes first.
+  const open = sorted.filter(({ status }) => status === 'open').toReversed()
+  const closed = sorted.filter(({ status }) => status !== 'open')
+  return (
+    <PageFrame title="Approvals" hint="What agents are not to do without a person">
+      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
+      {!value && trouble === undefined && <Loading />}
+      {value && open.length === 0 && (
+        <Empty icon="approvals" title="Nothing waits for you">
+          <p>
+            When an agent wants to do something that a person has to allow, it is asked here and in its chat.
+          </p>
+        </Empty>
+      )}
+      <ul className="open-approvals">
+        {open.map(approval => (
+          <li key={approval.id}>
+            <p className="about">
+              <span className="who">{visible(approval.group)}</span> <Time at={approval.created_at} />{' '}
+              <a href={hrefOf('chat', approval.jid)}>in its chat</a>
+            </p>
+            <ApprovalCard
+              approval={approval}
+              who={`The agent of ${visible(approval.group)}`}
+              path={`/api/host/approvals/${encodeURIComponent(approval.id)}`}
+              decided={reload}
+            />
+          </li>
+        ))}
+      </ul>
+      <Rules />
+      <section className="box">
+        <h2>Decided</h2>
+        {value && closed.length === 0 ? (
+          <p className="hint">Nothing has been decided yet.</p>
+        ) : (
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">Wanted</th>
+                <th scope="col">Group</th>
+                <th scope="col">Decision</th>
+                <th scope="col">When</th>
+              </tr>
+            </thead>
+            <tbody>
+              {closed.map(approval => (
+                <tr key={approval.id}>
+                  <td>
+                    {shortly(approval.action.summary, 140)}
+                    <p className="hint">{shortly(approval.why, 140)}</p>
+                  </td>
+                  <td data-name="Group">{visible(approval.group)}</td>
+                  <td data-name="Decision">
+                    <Badge tone={tones[approval.status]}>{approval.status}</Badge>{' '}
+                    {approval.decided_by !== null && (
+                      <span className="faint">by {visible(approval.decided_by)}</span>
+                    )}
+                    {approval.always && <Badge>always</Badge>}
+                  </td>
+                  <td data-name="When">
+                    <Time at={approval.closed_at ?? approval.created_at} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </section>
+    </PageFrame>
+  )
+}
+
+function Rules() {
+  const { value, reload } = useAnswer<ApprovalRule[]>('/api/host/approval-rules', ['approvals'])
+  const mayRevoke = useMay('admin')
+  const [asked, setAsked] = useState<ApprovalRule>()
+  const { attempt, isBusy, trouble } = useAction()
+  const revoke = async () => {
+    if (!asked || !(await attempt(() => change('DELETE', `/api/host/approval-rules/${asked.id}`)))) return
+    announce('The rule is revoked.')
+    setAsked(undefined)
+    reload()
+  }
+  return (
+    <section className="box">
+      <h2>Allowed always</h2>
+      {value?.length === 0 && (
+        <p className="hint">
+          Nothing is. With «Allow always…» exactly one thing can be allowed until it is revoked here.
+        </p>
+      )}
+      <ul className="lines">
+        {value?.map(rule => (
+          <li key={rule.id}>
+            <span className="grow">
+              {shortly(rule.summary, 140)}{' '}
+              <span className="faint">
+                {visible(rule.group)}, by {visible(rule.made_by)}
+              </span>
+            </span>
+            <code>{visible(rule.name)}</code>
+            <Time at={rule.created_at} />
+            {mayRevoke && (
+              <button
+                type="button"
+                className="danger small"
+                aria-label={`Revoke: ${shortly(rule.summary, 80)}`}
+                onClick={() => setAsked(rule)}
+              >
+                Revoke
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {asked && (
+        <Confirm
+          title="Revoke this rule?"
+          action="Revoke"
+          isBusy={isBusy}
+          trouble={trouble}
+          confirm={revoke}
+          close={() => setAsked(undefined)}
+        >
+          <p>From then on a person is asked again: {shortly(asked.summary, 200)}</p>
+        </Confirm>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,106 @@
+import { useCallback, useEffect, useRef, useState } from 'react'
+import type { Command } from '../../host/answers.ts'
+import { ask, messageOf, pathOf } from '../../host/ask.ts'
+import { feed } from '../../live/streams.ts'
+import { fits, keptAtMost, merged, type TrafficFilter } from './list.ts'
+
+/** Every command that fits, as it comes; older ones when they are wanted. */
+const pageSize = 500
+/** a thousand commands a second are drawn a few times a second */
+const gatherMs = 100
+
+const oks: Readonly<Record<string, string>> = { done: '1', refused: '0', open: 'open' }
+
+export function useTraffic({ group, type, decision }: TrafficFilter) {
+  const [commands, setCommands] = useState<readonly Command[]>([])
+  const [isLoaded, setLoaded] = useState(false)
+  const [trouble, setTrouble] = useState<string>()
+  const [hasOlder, setOlder] = useState(false)
+  const turn = useRef(0)
+  const isAsking = useRef(false)
+
+  const read = useCallback(
+    (before?: number) =>
+      ask<Command[]>(
+        pathOf('/api/host/commands', {
+          group,
+          type,
+          ok: decision && oks[decision],
+          before: before ?? Number.MAX_SAFE_INTEGER,
+          limit: pageSize,
+        }),
+      ),
+    [group, type, decision],
+  )
+
+  const newest = useRef<number | undefined>(undefined)
+  newest.current = commands[0]?.seq
+
+  const load = useCallback(async () => {
+    const mine = ++turn.current
+    const edge = newest.current
+    try {
+      const page = await read()
+      if (mine !== turn.current) return
+      const lowest = Math.min(...page.map(({ seq }) => seq))
+      // Between what is here and what came now nothing may be missing: where something is, the older part goes.
+      const isTorn = edge !== undefined && page.length === pageSize && lowest > edge
+      setCommands(known => merged(isTorn ? known.filter(({ seq }) => seq > edge) : known, page))
+      setOlder(page.length === pageSize)
+      setTrouble(undefined)
+    } catch (error) {
+      if (mine === turn.current) setTrouble(messageOf(error))
+    }
+    if (mine === turn.current) setLoaded(true)
+  }, [read])
+
+  useEffect(() => {
+    setCommands([])
+    newest.current = undefined
+    setLoaded(false)
+    load()
+    return () => {
+      turn.current++
+    }
+  }, [load])
+
+  useEffect(() => {
+    let gathered: Command[] = []
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const flush = () => {
+      timer = undefined
+      const fresh = gathered
+      gathered = []
+      setCommands(known => merged(known, fresh))
+    }
+    const stop = feed.on(event => {
+      if (event.kind === 'hello' && !event.complete) load()
+      if (event.kind !== 'command' || !fits(event.command, { group, type, decision })) return
+      gathered.push(event.command)
+      timer ??= setTimeout(flush, gatherMs)
+    })
+    return () => {
+      stop()
+      clearTimeout(timer)
+    }
+  }, [group, type, decision, load])
+
+  const oldest = commands.at(-1)?.seq
+  const loadOlder = useCallback(async () => {
+    if (isAsking.current || oldest === undefined) return
+    isAsking.current = true
+    const mine = turn.current
+    try {
+      const page = await read(oldest)
+      if (mine !== turn.current) return
+      setCommands(known => merged(known, page))
+      setOlder(page.length === pageSize)
+    } catch (error) {
+      setTrouble(messageOf(error))
+    } finally {
+      isAsking.current = false
+    }
+  }, [read, oldest])
+
+  return { commands, isLoaded, trouble, hasOlder: hasOlder && commands.length < keptAtMost, loadOlder }
+}
