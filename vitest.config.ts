@@ -16,7 +16,7 @@ function roomyFolder(): Record<string, string> {
 
 export default defineConfig({
   test: {
-    include: ['packages/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts'],
+    include: ['packages/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
     env: roomyFolder(),

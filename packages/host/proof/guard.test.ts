@@ -158,7 +158,7 @@ describe('an agent that has read what strangers wrote', () => {
     expect(await isOk(live, 'main', call(live, 'main', 'publish', { text: 'x' }))).toBe(true)
   })
 
-  test('main asks before it speaks in another chat or registers a group; an id is not needed for that', async () => {
+  test('main asks before it speaks or reacts in another chat or registers a group; an id is not needed for that', async () => {
     const live = await open({}, [named('main', { dialect: 'nanoclaw' }), named('work')])
     drop(live, 'main', { type: 'service:read_page', request_id: 'p' })
     await answered(live, 'main', 'p')
@@ -166,6 +166,12 @@ describe('an agent that has read what strangers wrote', () => {
       live,
       'main',
       { type: 'message', chatJid: 'work@chat', text: 'tell me https://x.example/?d=1' },
+      'messages',
+    )
+    drop(
+      live,
+      'main',
+      { type: 'reaction', chatJid: 'work@chat', emoji: 'https://x.example/?d=1' },
       'messages',
     )
     drop(live, 'main', {
@@ -176,14 +182,17 @@ describe('an agent that has read what strangers wrote', () => {
       trigger: '@x',
     })
     const held = () => live.host.services()?.desk.open() ?? []
-    await until('both are held', () => held().length === 2)
-    await until('both are asked about', () => held().every(({ seq }) => approvals(live).isAsked(seq)))
-    expect(live.host.store.messages({}).filter(({ kind }) => kind === 'text')).toEqual([])
+    await until('all are held', () => held().length === 3)
+    await until('all are asked about', () => held().every(({ seq }) => approvals(live).isAsked(seq)))
+    const said = () => live.host.store.messages({}).filter(({ kind }) => kind !== 'approval')
+    expect(said()).toEqual([])
     expect(live.host.store.group('new')).toBe(undefined)
     for (const { seq } of held()) approvals(live).decide(String(seq), { decision: 'allow' })
-    await until('the message is there', () =>
-      live.host.store.messages({}).some(({ jid, kind }) => jid === 'work@chat' && kind === 'text'),
-    )
+    await until('both are said', () => said().length === 2)
+    expect(said()).toMatchObject([
+      { jid: 'work@chat', kind: 'text' },
+      { jid: 'work@chat', kind: 'reaction' },
+    ])
     expect(live.host.store.group('new')).toMatchObject({ jid: 'new@chat', dialect: 'nanoclaw' })
   })
 })

@@ -1,4 +1,5 @@
 import type { Outcome, Payload } from '@hatchway/protocol'
+import type { Traits } from '../guard/guard.ts'
 import type { Who } from '../store/audit-types.ts'
 import type { NewMessage } from '../store/types.ts'
 import { done, refused } from './outcome.ts'
@@ -48,27 +49,32 @@ const sendFiles = (payload: Payload<'send_message'>, context: OperationContext):
   )
 }
 
+/** What is said in another chat than the own one is seen by others. */
+const elsewhere = (
+  name: string,
+  jid: string | undefined,
+  does: string,
+  { actor }: OperationContext,
+  payload: Record<string, unknown>,
+): Traits | undefined =>
+  actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
+    ? undefined
+    : {
+        action: { name, summary: `${does} the chat ${jid}`, payload: { jid, ...payload } },
+        reach: 'sink',
+        reads: { corrupted: false, secret: false },
+      }
+
 export const sendMessage: Operation<'send_message'> = {
   type: 'send_message',
   target: chatTarget,
-  traits: ({ jid, text, sender, speech, attachments }, { actor }) =>
-    actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
-      ? undefined
-      : {
-          action: {
-            name: 'send_message',
-            summary: `${attachments ? 'send files to' : 'say something in'} the chat ${jid}`,
-            payload: {
-              jid,
-              text,
-              ...(sender === undefined ? {} : { sender }),
-              ...(speech ? { speech } : {}),
-              ...(attachments ? { attachments } : {}),
-            },
-          },
-          reach: 'sink',
-          reads: { corrupted: false, secret: false },
-        },
+  traits: ({ jid, text, sender, speech, attachments }, context) =>
+    elsewhere('send_message', jid, attachments ? 'send files to' : 'say something in', context, {
+      text,
+      ...(sender === undefined ? {} : { sender }),
+      ...(speech ? { speech } : {}),
+      ...(attachments ? { attachments } : {}),
+    }),
   execute(payload, context) {
     const { jid, text, sender = null, speech = null } = payload
     if (payload.attachments) return sendFiles(payload, context)
@@ -79,6 +85,8 @@ export const sendMessage: Operation<'send_message'> = {
 export const react: Operation<'react'> = {
   type: 'react',
   target: chatTarget,
+  // Any few words can stand in the place of an emoji.
+  traits: ({ jid, emoji }, context) => elsewhere('react', jid, 'put a reaction into', context, { emoji }),
   execute: ({ jid, emoji, message_id }, context) =>
     queue(
       jid,

@@ -1,3 +1,4 @@
+import { seenBy } from '../guard/guard.ts'
 import { storeWork } from './requests.ts'
 import { nextRun } from './schedule.ts'
 import type { Operation } from './types.ts'
@@ -22,13 +23,15 @@ export const createPeriodicAgent: Operation<'create_periodic_agent'> = {
     reads: { corrupted: false, secret: false },
   }),
   execute(payload, context) {
-    const { timezone, now } = context
+    const { timezone, now, guard, actor } = context
     const next = nextRun({ schedule_type: 'cron', schedule_value: payload.schedule, timezone }, now)
     if (!next.ok) return next
+    // By the time it is made its maker may be in another context, or in none.
+    const seen = guard && actor.kind === 'group' ? seenBy(actor.group.folder, guard, context) : undefined
     return storeWork(
       {
         name: 'create_periodic_agent',
-        input: { ...payload },
+        input: { ...payload, ...(seen ? { seen } : {}) },
         otherwise: 'Only a running daemon makes agents.',
       },
       context,

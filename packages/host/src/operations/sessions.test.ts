@@ -73,17 +73,55 @@ describe('reset_context', () => {
     await read()
     await desk.ask('family', 'reset_context', {})
     expect(taints()).toEqual([['session', 'mail']])
-    contexts.gone('family', 'run-1')
+    contexts.gone('family')
     expect(taints()).toEqual([])
 
     // What it tells its successor is what it has read.
     await read()
     await desk.ask('family', 'reset_context', { message: 'do as the mail says' })
-    contexts.gone('family', 'run-2')
-    expect(taints()).toEqual([['session', 'reset_context']])
-    await desk.ask('family', 'reset_context', {})
-    contexts.gone('family', 'run-3')
+    contexts.gone('family')
+    const next = (id: string) => contexts.begins('family', { id, isolated: false, taskId: null })
+    const successor = [
+      ['carried', 'reset_context'],
+      ['session', 'reset_context'],
+    ]
+    next('run-3')
+    expect(taints()).toEqual(successor)
+    // One that ends without an answer leaves the message, and so what it came from, to the next.
+    contexts.gone('family')
+    next('run-4')
+    expect(taints()).toEqual(successor)
+    const [message] = store.agents.incoming({ group: 'family', status: 'waiting' })
+    store.agents.give([message?.id ?? 0], 'run-4')
+    store.agents.use([message?.id ?? 0], 'run-4')
+    contexts.gone('family')
     expect(taints()).toEqual([])
+  })
+
+  test('what a run has left to be decided is judged by what that run has read, by the next process too', async () => {
+    using desk = await open({ guard })
+    const { store } = desk
+    const before = createContexts(store)
+    before.begins('family', { id: 'run-1', isolated: true, taskId: null })
+    await store.transaction({ requests: [], taskIds: [] }, transaction =>
+      transaction.addTaint('family', before.of('family'), { corrupted: true, secret: false }, 'mail', 1),
+    )
+    const after = createContexts(store)
+    expect(after.of('family')).toBe('run:run-1')
+    expect(after.tainted()).toEqual(['family'])
+    after.gone('family')
+    expect(after.of('family')).toBe('session')
+    expect(store.taints.all()).toEqual([])
+  })
+
+  test('a run that only a deploy has called does not become another by calling itself', async () => {
+    const run = { id: 'run-1', kind: 'chat', occurrenceId: null, isByDeploy: true } as const
+    using desk = await open({ host: hostWith(run) })
+    const { effects } = await desk.ask('family', 'reset_context', { message: 'deploy once more' })
+    expect(desk.store.agents.incoming({ group: 'family' })).toMatchObject([
+      { channel: 'host', externalId: expect.stringMatching(/^deploy:/) },
+    ])
+    expect(effects).toContainEqual({ kind: 'session_over', folder: 'family', runId: 'run-1' })
   })
 
   test('an empty message starts nothing', async () => {
@@ -124,6 +162,32 @@ describe('finished_work', () => {
     expect(
       desk.store.audit.find({}, { below: null, span: 10, limit: 10 }).rows.map(({ action }) => action),
     ).toEqual(['finished_work'])
+  })
+
+  test.each([
+    ['secret', { corrupted: false, secret: true }, true],
+    ['corrupted', { corrupted: true, secret: false }, false],
+  ])('is no way around the gate of a sync: a %s run is held', async (_, taint, pushes) => {
+    const host: HostRules = {
+      ...hostWith(scheduled),
+      worktree: () => ({ mergesAtEnd: true, pushes }),
+      workMs: () => 1000,
+    }
+    using desk = await open({ host, guard, request: { seq: 7, reply: null } })
+    await desk.store.transaction({ requests: [], taskIds: [] }, transaction =>
+      transaction.addTaint('family', 'session', taint, 'mail', 1),
+    )
+    const { effects } = await desk.ask('family', 'finished_work', {})
+    expect(effects).toMatchObject([
+      { kind: 'request_stored', request: { kind: 'held', tool: 'finished_work' } },
+    ])
+  })
+
+  test('what is allowed later does not end another run', async () => {
+    using desk = await open({ host: hostWith(scheduled), guard, isReleased: true, heldIn: 'run-0' })
+    desk.store.agents.insertOccurrence(occurrence)
+    expect(codeOf(await desk.ask('family', 'finished_work', {}))).toBe('wrong_state')
+    expect(desk.store.agents.occurrence('o-1')?.status).toBe('running')
   })
 
   test('a conversation is not finished so, and without agents there is nothing to finish', async () => {

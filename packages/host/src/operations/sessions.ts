@@ -87,6 +87,9 @@ export const finishedWork: Operation<'finished_work'> = {
     if (!host) return refused('unavailable', 'No agents are run here, so there is no run to finish.')
     const { folder } = group
     const run = host.runOf(folder)
+    if (context.isReleased && context.heldIn !== run?.id) {
+      return refused('wrong_state', 'The run that asked for it has ended.')
+    }
     if (run?.kind !== 'task' || run.occurrenceId === null) {
       return refused('wrong_state', 'No scheduled run of this group is going on.')
     }

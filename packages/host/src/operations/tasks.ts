@@ -137,12 +137,37 @@ export const pauseTask = onTask('pause_task', (task, _, context) =>
   task.status === 'paused' ? answer(task) : save({ ...task, status: 'paused' }, context),
 )
 
-export const resumeTask = onTask('resume_task', (task, _, context) => {
+/** When a command runs on the host, and whether at all, matters as much as which. */
+const ofJob = (
+  name: TaskCommand,
+  { task_id, ...change }: { task_id: string },
+  { actor, transaction }: OperationContext,
+): Traits | undefined => {
+  const job = transaction.task(task_id)?.job
+  return job && actor.kind === 'group'
+    ? {
+        action: {
+          name,
+          summary: `change when the command ${job.name} runs on the host`,
+          payload: { ...change, ...job },
+        },
+        reach: 'dangerous',
+        reads: { corrupted: false, secret: false },
+      }
+    : undefined
+}
+
+const resume = onTask('resume_task', (task, _, context) => {
   if (task.status === 'active') return answer(task)
   const next = upcoming(task, context.now)
   if ('ok' in next) return refused(next.error.code, `${next.error.message} Use update_task before resuming.`)
   return save({ ...task, status: 'active', ...next }, context)
 })
+
+export const resumeTask: Operation<'resume_task'> = {
+  ...resume,
+  traits: (payload, context) => ofJob('resume_task', payload, context),
+}
 
 export const cancelled = (task: Task): Task => ({ ...task, status: 'cancelled', next_run: null })
 
@@ -192,8 +217,13 @@ const update = onTask('update_task', (task, payload, context) => {
   return save(status === 'cancelled' ? cancelled(updated) : updated, context)
 })
 
+/** Whoever ends something needs no leave. */
+const runsNoMore = ({ task_id: _, status, ...given }: Payload<'update_task'>): boolean =>
+  (status === 'paused' || status === 'cancelled') && Object.values(given).every(value => value === undefined)
+
 export const updateTask: Operation<'update_task'> = {
   ...update,
   traits: (payload, context) =>
-    toOthers('update_task', context.transaction.task(payload.task_id)?.group, payload, context),
+    toOthers('update_task', context.transaction.task(payload.task_id)?.group, payload, context) ??
+    (runsNoMore(payload) ? undefined : ofJob('update_task', payload, context)),
 }

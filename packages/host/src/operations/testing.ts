@@ -19,7 +19,8 @@ export interface Answer {
   effects: readonly Effect[]
 }
 
-interface DeskRules extends Pick<OperationContext, 'host' | 'guard'> {
+interface DeskRules
+  extends Pick<OperationContext, 'host' | 'guard' | 'isReleased' | 'seen' | 'heldIn' | 'request'> {
   openTasks?: number
 }
 

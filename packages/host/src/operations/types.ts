@@ -82,6 +82,8 @@ export interface OperationContext {
   releasedBy?: Who
   /** what its context had seen when it was held: that may be another one since */
   seen?: Taint
+  /** the run that asked for what is released now: another one may go on since */
+  heldIn?: string | undefined
   effect(effect: Effect): void
 }
 

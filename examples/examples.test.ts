@@ -1,0 +1,147 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { getPriority } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import type { RunStart } from '@hatchway/protocol'
+import { expect, onTestFinished, test } from 'vitest'
+import type { DriverContext } from '../packages/agent/src/drivers/types.ts'
+import { readEnvironment } from '../packages/agent/src/run/environment.ts'
+import { until } from '../packages/host/proof/live.ts'
+import { createProcessSandbox } from '../packages/host/src/agents/sandboxes/process.ts'
+import type { SandboxSpec } from '../packages/host/src/agents/types.ts'
+import { groupOf, needs, openChats } from '../packages/host/src/channels/testing.ts'
+import { createOutbox } from '../packages/host/src/effects/outbox.ts'
+import { createLogger } from '../packages/host/src/logger.ts'
+import { createLinesChannel } from './lines.channel.ts'
+import { parrot } from './parrot.driver.ts'
+import { sayings } from './sayings.dialect.ts'
+import { wrapped } from './wrapped.sandbox.ts'
+
+/** What docs/extending.md shows is tried here, put where the daemon would put it. */
+const desk = groupOf('desk', { jid: 'lines:desk', requires_trigger: false })
+
+async function openDesk() {
+  const { chats, store, directory } = await openChats({ groups: [desk] })
+  const socket = join(directory, 'desk.sock')
+  const channel = createLinesChannel({ jid: desk.jid, socket })
+  await channel.connect?.({
+    receive: async message => chats.reception.receive(channel.name, message),
+    choose: async choice => chats.reception.choose(channel.name, choice),
+    decide: async ruling => chats.reception.decide(channel.name, ruling),
+  })
+  const outbox = createOutbox({
+    store,
+    channels: [channel, ...chats.channels],
+    log: createLogger({ logLevel: 'silent' }),
+    intakeIsBusy: () => false,
+    now: Date.now,
+  })
+  onTestFinished(async () => {
+    await outbox.stop()
+    await channel.disconnect?.()
+  })
+  const say = async (text: string) => {
+    const message = { group: desk.folder, jid: desk.jid, kind: 'text', text } as const
+    const rest = { id: 1, sender: null, speech: null, messageId: null, createdAt: Date.now() }
+    await store.transaction(needs, transaction => transaction.insertMessage({ ...message, ...rest }))
+    outbox.kick()
+  }
+  return { store, say, socket }
+}
+
+async function callAt(socket: string) {
+  const person = connect(socket)
+  onTestFinished(() => void person.destroy())
+  await once(person, 'connect')
+  const lines: string[] = []
+  createInterface({ input: person }).on('line', line => lines.push(line))
+  return { person, lines }
+}
+
+test('a line at the socket is what a person says, and what the agent says is a line at the socket', async () => {
+  const { store, say, socket } = await openDesk()
+  const { person, lines } = await callAt(socket)
+  person.write('is anybody there?\n')
+  await until('the line has come', () => store.agents.incoming({ limit: 10 }).length === 1)
+  expect(store.agents.incoming({ limit: 10 })).toMatchObject([
+    { channel: 'lines', sender: 'desk', text: 'is anybody there?', status: 'waiting' },
+  ])
+
+  await say('Yes.')
+  await until('the answer is there', () => lines.includes('Yes.'))
+})
+
+test('with nobody there a message is not lost: it waits for its next attempt', async () => {
+  const { store, say } = await openDesk()
+  await say('Hello?')
+  await until('it was tried', () => store.messages({ limit: 1 })[0]?.error !== null)
+  expect(store.messages({ limit: 1 })).toMatchObject([
+    { status: 'pending', error: expect.stringContaining('Nobody is there') },
+  ])
+})
+
+test('a run in the wrapped sandbox starts behind the wrapper', async () => {
+  const sandbox = wrapped(createProcessSandbox(), ['nice', '-n', '5'])
+  const spec: SandboxSpec = {
+    installation: 'examples',
+    runId: 'one',
+    group: { folder: 'desk' },
+    command: [process.execPath, '-p', 'os.getPriority()'],
+    workingDirectory: '/',
+    environment: { PATH: process.env.PATH ?? '' },
+    mounts: [],
+    image: undefined,
+    user: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+    limits: { memoryMb: 64, processes: 8, cpus: 1, temporaryMb: 1 },
+  }
+  const run = await sandbox.start(spec)
+  const printed = await text(run.stdout)
+  expect((await run.exited).code).toBe(0)
+  expect(Number(printed)).toBe(Math.min(19, getPriority() + 5))
+  expect((await sandbox.check()).reason).toContain('nice')
+})
+
+test('the parrot answers everything that it was fed, and says so', async () => {
+  const events: Parameters<DriverContext['emit']>[0][] = []
+  const inputs = ['hello', 'again'].map((text, index) => ({
+    ...{ id: `i${index}`, text, sender: 'ann', sender_name: 'Ann', timestamp: '2026-01-01T00:00:00.000Z' },
+  }))
+  const start: RunStart = {
+    version: 1,
+    run_id: 'one',
+    kind: 'chat',
+    group: { folder: desk.folder, name: desk.name, jid: desk.jid, main: false },
+    assistant: 'Polly',
+    timezone: 'UTC',
+    session_id: null,
+    model: null,
+    task: null,
+    inputs,
+    context: [],
+    driver: { name: 'concierge' },
+    events: 'off',
+  }
+  const abort = new AbortController().signal
+  const environment = readEnvironment({}, '')
+  const session = await parrot({ start, environment, abort, emit: event => events.push(event) })
+  session.feed(inputs)
+  await session.finish()
+  await session.ended
+  expect(events).toMatchObject([
+    { type: 'used', inputs: ['i0', 'i1'] },
+    { type: 'step' },
+    { type: 'result', text: 'hello again' },
+  ])
+})
+
+test('a saying becomes a message, a bad one is refused, and anybody else’s file is left alone', () => {
+  const read = (directory: string, body: Record<string, unknown>) => sayings.recognise({ directory, body })
+  expect(read('messages', { say: 'Done.' })).toMatchObject({
+    command: { type: 'send_message', payload: { text: 'Done.' } },
+  })
+  expect(read('messages', { say: 7 })).toMatchObject({ command: { code: 'invalid_field' } })
+  expect(read('tasks', { say: 'Done.' })).toBeUndefined()
+  expect(read('messages', { type: 'message', text: 'Done.' })).toBeUndefined()
+})
