@@ -33,6 +33,7 @@ const purposes = {
   bench: [
     { package: 'redis-server', service: true, without: 'the comparison with Redis Streams' },
     { package: 'nats-server', service: true, without: 'the comparison with NATS JetStream' },
+    { package: 'chromium', without: 'the figures of the console' },
   ],
 }
 
@@ -75,10 +76,9 @@ function make(script, what) {
   return false
 }
 
-/** The agent's side in one file, for the sandboxes; and the console in the browser, where somebody may look at it. */
-const makeParts = purpose =>
-  make(['agent', 'bundle.ts'], 'the agent’s side') &&
-  (purpose === 'bench' || make(['web', 'build.ts'], 'the console'))
+/** The agent's side in one file, for the sandboxes; and the console in the browser. */
+const makeParts = () =>
+  make(['agent', 'bundle.ts'], 'the agent’s side') && make(['web', 'build.ts'], 'the console')
 
 /** The command that makes us root, if we are not; undefined: there is none that asks for nothing. */
 function becomeRoot() {
@@ -112,7 +112,7 @@ function main(purpose) {
     say(`say what for: ${Object.keys(purposes).join(', ')}`)
     return 64
   }
-  if (!checkNode() || !makeParts(purpose)) return 1
+  if (!checkNode() || !makeParts()) return 1
   const missing = () => parts.filter(part => !isInstalled(part))
   if (missing().length === 0) return 0
   install(missing())

@@ -3,10 +3,13 @@ import { safeJson } from './text.ts'
 
 let needsReader = true
 
+/** EIO: a terminal that was closed */
+const nobodyReads: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO'])
+
 /** Whoever read our output has seen enough: `| head` is not an error, and ends us. */
 export function quietBrokenPipe(): void {
   const end = (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
+    if (!nobodyReads.has(error.code)) throw error
     if (needsReader) process.exit(0)
   }
   process.stdout.on('error', end)

@@ -11,15 +11,16 @@ export interface Column<T> {
 const gap = '  '
 const narrowest = 8
 
-type WidthOf = (text: string) => number
+export type WidthOf = (text: string) => number
 
 /** Letters that take one column each; for anything else it takes a library to say, which takes time to load. */
 const plain = /^[ -~\u00a1-\u024f…]*$/
+export const isPlain = (text: string) => plain.test(text)
 const plainWidth: WidthOf = text => text.length
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+export const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
-function cut(text: string, width: number, widthOf: WidthOf): string {
+export function cut(text: string, width: number, widthOf: WidthOf): string {
   if (widthOf(text) <= width) return text
   let kept = ''
   let used = 0
@@ -54,7 +55,7 @@ export function createTable<T>(columns: readonly Column<T>[], width: number | un
 
   return async (rows: readonly T[]): Promise<string> => {
     const cells = rows.map(row => columns.map(column => visible(column.value(row))))
-    if (widthOf === plainWidth && !cells.every(row => row.every(cell => plain.test(cell)))) {
+    if (widthOf === plainWidth && !cells.every(row => row.every(isPlain))) {
       widthOf = (await import('string-width')).default
     }
     widths = widths.map((wide, i) => cells.reduce((max, row) => Math.max(max, widthOf(row[i] ?? '')), wide))

@@ -22,19 +22,26 @@ export const node = (args: readonly string[]) =>
 export async function openCommand(command: string, settings: Partial<Config> = {}) {
   const data = mkdtempSync(join(tmpdir(), `hatchway-cli-${command}-`))
   const config = await loadConfig({ data, file: undefined })
-  const daemon = await startDaemon({
-    ...config,
-    durability: 'process',
-    logLevel: 'silent',
-    agents: { ...config.agents, enabled: 'no' },
-    web: { ...config.web, enabled: 'no' },
-    ...settings,
-  })
-  await daemon.agentsReady
-  let running = true
+  const begin = async () => {
+    const begun = await startDaemon({
+      ...config,
+      durability: 'process',
+      logLevel: 'silent',
+      agents: { ...config.agents, enabled: 'no' },
+      web: { ...config.web, enabled: 'no' },
+      ...settings,
+    })
+    await begun.agentsReady
+    return begun
+  }
+  const daemon = await begin()
+  let running: typeof daemon | undefined = daemon
   const stop = async () => {
-    if (running) await daemon.stop()
-    running = false
+    await running?.stop()
+    running = undefined
+  }
+  const startAgain = async () => {
+    running = await begin()
   }
   onTestFinished(async () => {
     await stop()
@@ -46,5 +53,5 @@ export async function openCommand(command: string, settings: Partial<Config> = {
     expect({ code, err }).toEqual({ code: 0, err: '' })
     return JSON.parse(out)
   }
-  return { data, host: daemon.host, stop, run, json }
+  return { data, host: daemon.host, stop, startAgain, run, json }
 }

@@ -4,6 +4,7 @@ import { exitCodes, Failure } from '../failure.ts'
 import { printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
+import { withProgress } from '../progress.ts'
 import { withClient } from '../session.ts'
 import type { Column } from '../table.ts'
 import { visible, visibleLines } from '../text.ts'
@@ -145,8 +146,8 @@ export function addAudit(program: Command): void {
     .option('--head <seq:hash>', 'what audit head printed once: check that the log still contains it', kept)
     .action(async (options: CommonOptions & { head?: string }) => {
       const query = new URLSearchParams(options.head === undefined ? {} : { head: options.head })
-      const report = await withClient(options, (client, api) =>
-        client.get(`/audit/verify?${query}`, api.auditReportAnswer),
+      const report = await withProgress('Checking the audit log', () =>
+        withClient(options, (client, api) => client.get(`/audit/verify?${query}`, api.auditReportAnswer)),
       )
       if (options.json) {
         if (!report.ok) process.exitCode = exitCodes.failed

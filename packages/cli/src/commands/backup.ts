@@ -6,6 +6,7 @@ import { exitCodes, Failure } from '../failure.ts'
 import { when } from '../list.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { printJson, printLine, writesInPassing } from '../output.ts'
+import { withProgress } from '../progress.ts'
 import { configOf, withClient } from '../session.ts'
 import { visible } from '../text.ts'
 
@@ -59,30 +60,31 @@ async function backup(file: string, options: BackupOptions): Promise<void> {
   // A reader that goes away has half a backup, and that is a failure.
   if (isOut) writesInPassing()
   let bytes = 0
-  const counting = new Transform({
-    transform(part: Buffer, _, done) {
-      bytes += part.length
-      showProgress(bytes)
-      done(null, part)
-    },
-  })
   const unfinished = `${file}.unfinished`
-  await withClient(options, async client => {
-    const archive = await client.download(`/backup?${query}`)
-    try {
-      // Whoever finds a file of this name has a whole backup.
-      const target = isOut ? process.stdout : createWriteStream(unfinished, { mode: 0o600 })
-      await pipeline(archive, counting, target, { end: !isOut })
-      if (!isOut) renameSync(unfinished, file)
-    } catch (error) {
-      if (!isOut) rmSync(unfinished, { force: true })
-      if (error instanceof Error && 'syscall' in error) throw error
-      throw new Failure(
-        `The backup was not finished: ${error instanceof Error ? error.message : error}. The daemon’s log may say more.`,
-      )
-    }
-  })
-  hideProgress()
+  await withProgress('Making the backup', say =>
+    withClient(options, async client => {
+      const archive = await client.download(`/backup?${query}`)
+      const counting = new Transform({
+        transform(part: Buffer, _, done) {
+          bytes += part.length
+          say(`Making the backup: ${size(bytes)}`)
+          done(null, part)
+        },
+      })
+      try {
+        // Whoever finds a file of this name has a whole backup.
+        const target = isOut ? process.stdout : createWriteStream(unfinished, { mode: 0o600 })
+        await pipeline(archive, counting, target, { end: !isOut })
+        if (!isOut) renameSync(unfinished, file)
+      } catch (error) {
+        if (!isOut) rmSync(unfinished, { force: true })
+        if (error instanceof Error && 'syscall' in error) throw error
+        throw new Failure(
+          `The backup was not finished: ${error instanceof Error ? error.message : error}. The daemon’s log may say more.`,
+        )
+      }
+    }),
+  )
   if (isOut) return
   if (options.json) return printJson({ file, bytes, compression, groups: options.groups })
   await printLine(
@@ -96,16 +98,17 @@ async function restore(file: string, options: CommonOptions & { force?: boolean 
     throw new Failure(`There is no file ${file}.`)
   const [{ restoreBackup }, config] = await Promise.all([import('@hatchway/host'), configOf(options)])
   const source = isIn ? process.stdin : createReadStream(file, { highWaterMark: 1_048_576 })
-  async function* archive(): AsyncGenerator<Buffer> {
-    let bytes = 0
-    for await (const part of source) {
-      bytes += part.length
-      showProgress(bytes)
-      yield part
+  const restored = await withProgress('Restoring', say => {
+    async function* archive(): AsyncGenerator<Buffer> {
+      let bytes = 0
+      for await (const part of source) {
+        bytes += part.length
+        say(`Restoring: ${size(bytes)} read`)
+        yield part
+      }
     }
-  }
-  const restored = await restoreBackup(config, archive(), { force: options.force === true })
-  hideProgress()
+    return restoreBackup(config, archive(), { force: options.force === true })
+  })
   if (options.json) return printJson({ data: config.data, ...restored })
   await printLine(
     `${visible(config.data)} is as it was at ${when(restored.made_at)}: ${restored.groups} groups, ${restored.files} files, ${size(restored.bytes)}.`,
@@ -122,17 +125,3 @@ async function restore(file: string, options: CommonOptions & { force?: boolean 
 
 const size = (bytes: number): string =>
   bytes < 1_048_576 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1_048_576).toFixed(1)} MiB`
-
-const progressMs = 200
-let shownAt = 0
-
-/** On a terminal only, where it can be taken back again. */
-function showProgress(bytes: number): void {
-  if (!process.stderr.isTTY || performance.now() - shownAt < progressMs) return
-  shownAt = performance.now()
-  process.stderr.write(`\r\u001b[K${size(bytes)}`)
-}
-
-function hideProgress(): void {
-  if (shownAt > 0) process.stderr.write('\r\u001b[K')
-}

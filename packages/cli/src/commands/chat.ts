@@ -7,6 +7,7 @@ import { talk } from '../chat/talk.ts'
 import { exitCodes, Failure } from '../failure.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJsonLine, printLine } from '../output.ts'
+import { withProgress } from '../progress.ts'
 import { withClient } from '../session.ts'
 import { visible } from '../text.ts'
 import { uuid7 } from '../uuid.ts'
@@ -77,7 +78,20 @@ async function chat(
       note(`the agent waits for that: npx hatchway chat --group ${room.folder} --once "…"`)
     }
   }
-  const answer = await answerTo({ client, api, room, say, print, timeoutMs: options.timeout * 1000 })
+  const timeoutMs = options.timeout * 1000
+  const answer = await withProgress('Waiting for the answer', progress =>
+    answerTo({
+      client,
+      api,
+      room,
+      say,
+      print: entry => {
+        progress('')
+        return print(entry)
+      },
+      timeoutMs,
+    }),
+  )
   if (answer === 'context') {
     note(`nobody was called: in this group the agent answers to ${visible(room.trigger ?? '')}.`)
   }

@@ -5,6 +5,7 @@ import { exitCodes, Failure } from '../failure.ts'
 import { once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
+import { withProgress } from '../progress.ts'
 import { withClient } from '../session.ts'
 import type { Column } from '../table.ts'
 
@@ -69,7 +70,7 @@ async function deploy(options: DeployOptions): Promise<void> {
       `Deploy ${begun.id} from ${short(begun.from)} to ${short(begun.to)} is under way; hatchway deploys shows how it ends.`,
     )
   }
-  const ended = await endOf(begun.id, options)
+  const ended = await withProgress(`Deploy ${begun.id} to ${short(begun.to)}`, () => endOf(begun.id, options))
   if (options.json) await printJson(ended)
   if (ended.status !== 'done') {
     throw new Failure(ended.error ?? 'It failed.', exitCodes.refused)

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { exitCodes } from '../failure.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
+import { withProgress } from '../progress.ts'
 import { configOf } from '../session.ts'
 import { visible } from '../text.ts'
 
@@ -16,7 +17,7 @@ export function addDoctor(program: Command): void {
   )
     .option('--fix', 'do what is safe about it: owners, modes, missing directories, what dead processes left')
     .action(async (options: CommonOptions & { fix?: boolean }) => {
-      const findings = await look(options)
+      const findings = await withProgress('Looking', () => look(options))
       if (options.json) await printJson(findings)
       else {
         for (const { what, state, says, fixed } of findings) {

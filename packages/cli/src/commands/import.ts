@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type CommonOptions, common } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
+import { withProgress } from '../progress.ts'
 import { configOf } from '../session.ts'
 import { visible } from '../text.ts'
 
@@ -20,10 +21,12 @@ export function addImport(program: Command): void {
     .option('--timezone <zone>', 'the zone its schedules were meant in; left out: the configured one')
     .action(async (path: string, options: CommonOptions & { dryRun?: boolean; timezone?: string }) => {
       const [{ importNanoClaw }, config] = await Promise.all([import('@hatchway/host'), configOf(options)])
-      const report = await importNanoClaw(config, resolve(path), {
-        dryRun: options.dryRun === true,
-        ...(options.timezone === undefined ? {} : { timezone: options.timezone }),
-      })
+      const report = await withProgress('Taking over', () =>
+        importNanoClaw(config, resolve(path), {
+          dryRun: options.dryRun === true,
+          ...(options.timezone === undefined ? {} : { timezone: options.timezone }),
+        }),
+      )
       if (options.json) return printJson(report)
       for (const { kind, name, state, says } of report.lines)
         await printLine(`${signs[state]} ${kind} ${visible(name)}: ${visible(says)}`)

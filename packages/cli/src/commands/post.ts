@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { exitCodes, Failure } from '../failure.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
+import { withProgress } from '../progress.ts'
 import { configOf } from '../session.ts'
 import { safeJson, visible } from '../text.ts'
 
@@ -87,7 +88,7 @@ async function run(options: PostOptions): Promise<void> {
 
 async function answer(options: PostOptions, directory: string, id: string, patience: number): Promise<void> {
   const { waitForAnswer } = await import('../answer-file.ts')
-  const receipt = await waitForAnswer(directory, id, patience)
+  const receipt = await withProgress('Waiting for the answer', () => waitForAnswer(directory, id, patience))
   if (!receipt) {
     throw new Failure(
       `No answer to ${id} came within ${patience} seconds. Is a daemon running on this data directory? (npx hatchway up)`,

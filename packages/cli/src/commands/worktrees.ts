@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { once, printList } from '../list.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
+import { withProgress } from '../progress.ts'
 import { withClient } from '../session.ts'
 import type { Column } from '../table.ts'
 import { visible } from '../text.ts'
@@ -36,8 +37,10 @@ export function addWorktrees(program: Command): void {
   )
     .argument('<group>', 'its folder')
     .action(async (group: string, options: CommonOptions) => {
-      const answer = await withClient(options, (client, api) =>
-        client.post(`/worktrees/${encodeURIComponent(group)}/sync`, undefined, api.syncAnswer),
+      const answer = await withProgress('Merging', () =>
+        withClient(options, (client, api) =>
+          client.post(`/worktrees/${encodeURIComponent(group)}/sync`, undefined, api.syncAnswer),
+        ),
       )
       if (options.json) return printJson(answer)
       await printLine(visible(answer.message))

@@ -7,6 +7,7 @@ import { acquire, DataDirectoryHeld } from '../lock.ts'
 import { startDaemon } from '../main.ts'
 import { groupAnswer, groupsAnswer, statusAnswer } from './answers.ts'
 import { connect } from './client.ts'
+import { DaemonGone } from './over-socket.ts'
 
 function makeConfig(): Config {
   const data = mkdtempSync(join(tmpdir(), 'hatchway-client-'))
@@ -65,4 +66,27 @@ test('without a daemon there are no events to wait for', async () => {
     throw new Error('there should be none')
   })
   await client.close()
+})
+
+test('whoever only wants to ask a daemon never holds the directory it needs', async () => {
+  const config = makeConfig()
+  const onlyDaemon = () => connect(config, { daemonOnly: true })
+  await expect(onlyDaemon()).rejects.toBeInstanceOf(DaemonGone)
+  const daemon = await startDaemon(config)
+  const client = await onlyDaemon()
+  expect(await client.overview()).toMatchObject({ groups: 0, status: { data: config.data } })
+  const enough = new AbortController()
+  const heard: unknown[] = []
+  await client.feed(
+    '/feed',
+    (event, id) => {
+      heard.push({ ...event, id })
+      enough.abort()
+    },
+    enough.signal,
+  )
+  expect(heard).toEqual([{ kind: 'hello', complete: true, id: expect.any(String) }])
+  await daemon.stop()
+  await expect(client.get('/status', statusAnswer)).rejects.toBeInstanceOf(DaemonGone)
+  ;(await acquire(config.data)).release()
 })
