@@ -684,7 +684,7 @@ for (const { who, users, oneUser, possible } of hosts) {
       await arena.handled()
       expect(readdirSync(join(data, 'ipc')).sort()).toEqual(['errors', 'evil', 'main', 'witness'])
       expect(readdirSync(join(data, 'groups')).sort()).toEqual(['evil', 'main', 'witness'])
-      expect(readdirSync(data).sort()).toEqual(['groups', 'ipc', 'spool', 'state'])
+      expect(readdirSync(data).sort()).toEqual(['files', 'groups', 'ipc', 'spool', 'state'])
       expect((await arena.close()).main).toMatchObject({ accepted: 1, total: n + 3 })
     })
 

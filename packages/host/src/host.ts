@@ -329,7 +329,6 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     owner,
     store,
     effects,
-    ...(isGuarded ? { guard: rules } : {}),
     works: attachments ? [attachments.work] : [],
     worktrees,
     deploys,

@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Answers, configText } from '../config-text.ts'
@@ -89,10 +89,12 @@ async function init(options: InitOptions): Promise<void> {
   if (options.json) return printJson({ file, data: config.data, group: group?.folder ?? null })
   await printLine(`${visible(file)} is written.`)
   if (group) await printLine(`Group ${group.folder} is registered for ${visible(group.jid)}.`)
+  // It is found by itself where it is usually called.
+  const named = basename(file) === 'hatchway.config.ts' ? '' : ` --config ${visible(options.file)}`
   await printLine('Look whether everything is there, and start it:')
-  await printLine('  npx hatchway doctor')
+  await printLine(`  npx hatchway doctor${named}`)
   if (answers.driver === 'claude') await printLine(`  export ${answers.keyVariable}=…`)
-  await printLine('  npx hatchway up')
+  await printLine(`  npx hatchway up${named}`)
 }
 
 const zoneHere = () => new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'

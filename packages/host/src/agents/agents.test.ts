@@ -720,3 +720,34 @@ test('a crowd of messages is given to a run a few at a time, and all of them are
   expect(texts).toEqual(Array.from({ length: 230 }, (_, i) => `m${i}.`))
   expect(rig.said('family').every(text => text.split('+').length <= 50)).toBe(true)
 })
+
+test('the next run waits until everything that the last one asked for is decided, which is still its own', async () => {
+  const undecided = new Set<string>()
+  const rig = await openRig({}, {}, process.execPath, () => ({
+    gone: folder => void undecided.add(folder),
+    mayBegin: folder => !undecided.has(folder),
+  }))
+  rig.say('family', 'crash')
+  await until(() => undecided.has('family'))
+  const [first] = rig.runs()
+  expect(rig.agents().runOf('family')?.id).toBe(first?.id)
+  rig.say('family', 'hello')
+  await rig.add('others')
+  rig.say('others', 'hello')
+  await rig.hears('others', 'said hello')
+  expect(rig.store.agents.runs({ group: 'family' })).toHaveLength(1)
+  undecided.delete('family')
+  expect(rig.agents().runOf('family')).toBeUndefined()
+  rig.agents().kick()
+  await until(() => rig.store.agents.runs({ group: 'family' }).length === 2)
+})
+
+test('what is to close one run does not close the next', async () => {
+  const rig = await openRig()
+  rig.say('family', 'hello')
+  await rig.hears('family', 'said hello')
+  rig.agents().close('family', 'another run')
+  expect(rig.agents().running()).toMatchObject([{ state: 'idle' }])
+  rig.agents().close('family', rig.agents().runOf('family')?.id)
+  await until(() => rig.agents().running().length === 0)
+})

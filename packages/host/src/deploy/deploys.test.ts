@@ -243,3 +243,25 @@ test('a daemon without a channel sees that its supervisor is gone', async () => 
   child.kill('SIGKILL')
   await vi.waitFor(() => expect(gone).toHaveBeenCalledTimes(1), patience)
 })
+
+test('whoever is told to go on has read what the agent had that left the word', async () => {
+  const one = open({ check: ['false'] })
+  const contexts = () => one.store.taints.all().map(({ context }) => context)
+  const read = (seq: number) =>
+    one.store.transaction({ requests: [], taskIds: [] }, transaction =>
+      transaction.addTaint('main', `deploy:${seq}`, { corrupted: true, secret: false }, 'deploy', 1),
+    )
+  const deploys = one.begin()
+  await read(1)
+  // Nothing is told where there is nothing to deploy, and an answer is given.
+  await expect(one.call(deploys, 1, { resume_prompt: 'go on' })).rejects.toMatchObject({
+    code: 'wrong_state',
+  })
+  expect(contexts()).toEqual([])
+  one.commit('two')
+  await read(2)
+  const unanswered = { resume_prompt: 'go on', is_answered: false }
+  await expect(one.call(deploys, 2, unanswered)).rejects.toMatchObject({ code: 'check_failed' })
+  expect(one.told()).toHaveLength(1)
+  expect(contexts()).toEqual(['carried'])
+})

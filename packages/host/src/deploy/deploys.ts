@@ -97,7 +97,8 @@ export function createDeploys(options: DeploysOptions): Deploys {
       return true
     })
     if (isFirst) {
-      if (row.group !== null && row.request !== null) store.taints.clear(row.group, deployContext(row.request))
+      if (row.group !== null && row.request !== null)
+        store.taints.clear(row.group, deployContext(row.request))
       log[end.status === 'done' ? 'info' : 'error'](
         { deploy: row.id, from: row.from, to: row.to, reason: end.error },
         `a deploy has ended: ${end.status}`,
@@ -268,6 +269,9 @@ export function createDeploys(options: DeploysOptions): Deploys {
         return await ended(row.id, signal)
       } catch (error) {
         tellUnanswered(seq, group, input, error)
+        if (error instanceof ServiceRefusal && !deploys.byRequest(seq)) {
+          store.taints.clear(group.folder, deployContext(seq))
+        }
         throw error
       }
     },

@@ -10,6 +10,8 @@ const hostChannel = 'host'
 /** what the host itself has laid down for every context of the group's agent, as another agent asked */
 export const given = 'given'
 const ownRun = 'run:'
+/** what a task was made in */
+export const taskContext = (taskId: string): string => `task:${taskId}`
 /** what a deploy is to tell the next run, until it does */
 export const deployContext = (request: number): string => `deploy:${request}`
 
@@ -40,7 +42,7 @@ export function createContexts(store: Pick<Store, 'taints' | 'agents'>): Context
       store.taints.join(folder, given, context)
       // What an agent has told its successor comes from what it had read.
       if (!isolated) store.taints.join(folder, carried, context)
-      if (taskId !== null) store.taints.join(folder, `task:${taskId}`, context)
+      if (taskId !== null) store.taints.join(folder, taskContext(taskId), context)
     },
     gone(folder) {
       current.delete(folder)

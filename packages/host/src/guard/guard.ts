@@ -5,6 +5,7 @@ import type { OperationContext } from '../operations/types.ts'
 import { tooManyRequests } from '../policy/quota.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
+import { taskContext } from './contexts.ts'
 import { gates, type Reach, seenIn } from './gates.ts'
 import { mayHoldSecrets } from './glance.ts'
 import type { Action, Gate, Taint } from './types.ts'
@@ -38,6 +39,8 @@ export interface Held {
   taint: Taint
   action: Action
   command: Command
+  /** the run that asked, if there was one */
+  runId?: string | undefined
 }
 
 const clean: Taint = { corrupted: false, secret: false }
@@ -103,7 +106,8 @@ export function pass(
     if (traits.reach !== 'local') note(gate, 'allowed', 'by the table of gates')
     return undefined
   }
-  return hold({ gate, taint, action, command }, group, rules, context)
+  const runId = context.host?.runOf(group.folder)?.id
+  return hold({ gate, taint, action, command, runId }, group, rules, context)
 }
 
 function hold(held: Held, group: Group, rules: GuardRules, context: OperationContext): Outcome | null {
@@ -152,21 +156,20 @@ export const applyReleased = (
   rules: GuardRules,
   context: Pick<OperationContext, 'transaction' | 'seen' | 'now'>,
 ): void =>
-  apply(
-    traits,
-    folder,
-    seenBy(folder, rules, context),
-    rules,
-    context.transaction,
-    context.now.getTime(),
-  )
+  apply(traits, folder, seenBy(folder, rules, context), rules, context.transaction, context.now.getTime())
 
 /** What a held command was, read back from the store with the same care as from a file. */
 export function heldIn(request: RequestRow): Held | undefined {
-  const { gate, taint, action, command } = request.input
+  const { gate, taint, action, command, runId } = request.input
   const parsed = commandSchema.safeParse(command)
   if (!parsed.success || !isTaint(taint) || !isAction(action)) return undefined
-  return { gate: gate === 'allow' || gate === 'inspect' ? gate : 'ask', taint, action, command: parsed.data }
+  return {
+    gate: gate === 'allow' || gate === 'inspect' ? gate : 'ask',
+    taint,
+    action,
+    command: parsed.data,
+    runId: typeof runId === 'string' ? runId : undefined,
+  }
 }
 
 const isTaint = (value: unknown): value is Taint =>
@@ -198,8 +201,13 @@ export function noteTask(
 ): void {
   if (typeof taskId !== 'string') return
   const { transaction, now } = context
-  const taint = seenBy(folder, rules, context)
   // It counts where it runs, which may be another group's.
   const runs = transaction.task(taskId)?.group ?? folder
-  transaction.addTaint(runs, `task:${taskId}`, taint, 'schedule_task', now.getTime())
+  transaction.addTaint(
+    runs,
+    taskContext(taskId),
+    seenBy(folder, rules, context),
+    'schedule_task',
+    now.getTime(),
+  )
 }

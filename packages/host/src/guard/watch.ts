@@ -111,6 +111,7 @@ export function createWatch(options: WatchOptions): Watch {
         isReleased: true,
         releasedBy: decision.by,
         seen: held.taint,
+        heldIn: held.runId,
         effect: effect => effects.push(effect),
       })
     })

@@ -2,9 +2,11 @@ import { existsSync, lstatSync, renameSync, rmdirSync, unlinkSync } from 'node:f
 import { join } from 'node:path'
 import { folderSchema, type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
 import { errorCode, type Owner, pinDirectory, post } from '@hatchway/spool'
+import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Effects } from '../effects/effects.ts'
-import { type GuardRules, noteTask } from '../guard/guard.ts'
+import { given, taskContext } from '../guard/contexts.ts'
+import type { Taint } from '../guard/types.ts'
 import { type Layout, ownedDirectory } from '../layout.ts'
 import { done, type Refused, refused } from '../operations/outcome.ts'
 import { nextRun } from '../operations/schedule.ts'
@@ -19,17 +21,23 @@ import type { Store, Transaction } from '../store/types.ts'
  * was laid down goes again. Asked once more under the same name, it changes what is there, also after a crash halfway.
  */
 export interface PeriodicAgents {
-  /** `by`: the main group that asks; undefined: an operator */
-  create(payload: Payload<'create_periodic_agent'>, by: string | undefined): Promise<Outcome>
+  /** `by`: the main group that asks; undefined: an operator. `seen`: what its context had read. */
+  create(payload: Payload<'create_periodic_agent'>, by: string | undefined, seen?: Taint): Promise<Outcome>
   work: Work
 }
 
 /** What was laid down for an agent, before anybody knows of it. */
 interface Laid {
-  keep(): void
+  /** why it could not be, if so */
+  keep(): string | undefined
   undo(): void
 }
 
+/** what the command's context had read, as it is kept until the work is done */
+const inputSchema = payloads.create_periodic_agent.extend({
+  seen: z.object({ corrupted: z.boolean(), secret: z.boolean() }).optional(),
+})
+const nothing: Taint = { corrupted: false, secret: false }
 const instructionsFile = 'CLAUDE.md'
 const unfinishedFile = '.CLAUDE.md.new'
 
@@ -39,8 +47,6 @@ export function createPeriodicAgents(options: {
   owner: Owner | undefined
   store: Pick<Store, 'transaction' | 'group' | 'groups'>
   effects: Pick<Effects, 'apply'>
-  /** left out: nothing is guarded */
-  guard?: GuardRules | undefined
   now(): Date
 }): PeriodicAgents {
   const { config, layout, owner, store, effects, now } = options
@@ -77,16 +83,23 @@ export function createPeriodicAgents(options: {
     return {
       undo,
       keep() {
-        if (instructions === undefined) return
-        inDirectory(path => renameSync(join(path, unfinishedFile), join(path, instructionsFile)))
+        if (instructions === undefined) return undefined
+        try {
+          inDirectory(path => renameSync(join(path, unfinishedFile), join(path, instructionsFile)))
+        } catch (error) {
+          inDirectory(path => unlinkSync(join(path, unfinishedFile)))
+          return errorCode(error)
+        }
+        return undefined
       },
     }
   }
 
   const place = (
-    { name, schedule, prompt, context_mode, jid }: Payload<'create_periodic_agent'>,
+    { name, schedule, prompt, context_mode, jid, instructions }: Payload<'create_periodic_agent'>,
     folder: string,
     by: Group | undefined,
+    seen: Taint,
     transaction: Transaction,
     effect: (effect: Effect) => void,
   ): Outcome => {
@@ -104,6 +117,14 @@ export function createPeriodicAgents(options: {
       return refused(
         'conflict',
         `A group that was not made so has the folder ${folder} already. Choose another name.`,
+      )
+    }
+    const task = known && transaction.task(known.taskId)
+    const isOpen = task?.status === 'active' || task?.status === 'paused'
+    if (!isOpen && transaction.countOpenTasks(folder) >= config.limits.openTasks) {
+      return refused(
+        'quota_exceeded',
+        `The group has ${config.limits.openTasks} open tasks, which is all it may have. Cancel some first.`,
       )
     }
     if (!group) {
@@ -125,8 +146,6 @@ export function createPeriodicAgents(options: {
       transaction.updateGroup({ ...group, jid: chat, name })
       effect({ kind: 'groups_changed' })
     }
-    const task = known && transaction.task(known.taskId)
-    const isOpen = task?.status === 'active' || task?.status === 'paused'
     const id = task && isOpen ? task.id : transaction.newTaskId()
     const about: Task = {
       id,
@@ -149,7 +168,11 @@ export function createPeriodicAgents(options: {
     if (isOpen) transaction.updateTask(about)
     else transaction.insertTask(about)
     transaction.insertPeriodicAgent({ name, group: folder, taskId: id })
-    if (by && options.guard) noteTask(id, by.folder, options.guard, { transaction, now: at })
+    transaction.addTaint(folder, taskContext(id), seen, 'create_periodic_agent', at.getTime())
+    // Every session of the agent reads its instructions, whoever calls it.
+    if (instructions !== undefined) {
+      transaction.addTaint(folder, given, seen, 'create_periodic_agent', at.getTime())
+    }
     const status = known ? 'changed' : 'created'
     transaction.audit({
       at: at.getTime(),
@@ -163,7 +186,19 @@ export function createPeriodicAgents(options: {
     return done({ folder, jid: chat, task_id: id, next_run: about.next_run, status })
   }
 
-  const create: PeriodicAgents['create'] = async (payload, asking) => {
+  /** One at a time: two of one folder would take each other's instructions away. */
+  let last: Promise<unknown> = Promise.resolve()
+  const create: PeriodicAgents['create'] = (payload, asking, seen = nothing) => {
+    const made = last.then(() => make(payload, asking, seen))
+    last = made.catch(() => {})
+    return made
+  }
+
+  const make = async (
+    payload: Payload<'create_periodic_agent'>,
+    asking: string | undefined,
+    seen: Taint,
+  ): Promise<Outcome> => {
     const by = asking === undefined ? undefined : store.group(asking)
     // Rights are those of the moment at which it happens (promise 2).
     if (asking !== undefined && !by?.main) {
@@ -188,21 +223,28 @@ export function createPeriodicAgents(options: {
     const laid = layDown(folder, payload.instructions)
     if ('ok' in laid) return laid
     const collected: Effect[] = []
+    let outcome: Outcome
     try {
-      const outcome = await store.transaction({ requests: [], taskIds: [] }, transaction =>
-        place(payload, folder, by, transaction, effect => collected.push(effect)),
+      outcome = await store.transaction({ requests: [], taskIds: [] }, transaction =>
+        place(payload, folder, by, seen, transaction, effect => collected.push(effect)),
       )
-      if (!outcome.ok) {
-        laid.undo()
-        return outcome
-      }
-      laid.keep()
-      effects.apply(collected)
-      return outcome
     } catch (error) {
       laid.undo()
       throw error
     }
+    if (!outcome.ok) {
+      laid.undo()
+      return outcome
+    }
+    // From here on it is there, whatever the agent has put in the way of its instructions.
+    effects.apply(collected)
+    const problem = laid.keep()
+    return problem === undefined
+      ? outcome
+      : refused(
+          'wrong_state',
+          `The agent ${payload.name} is as asked, except for its instructions: ${instructionsFile} in ${folder} cannot be replaced (${problem}).`,
+        )
   }
 
   return {
@@ -212,7 +254,8 @@ export function createPeriodicAgents(options: {
       repeatable: true,
       timeoutMs: 60_000,
       async call(input, { group }) {
-        const outcome = await create(payloads.create_periodic_agent.parse(input), group.folder)
+        const { seen, ...payload } = inputSchema.parse(input)
+        const outcome = await create(payload, group.folder, seen)
         if (outcome.ok) return outcome.result
         throw new ServiceRefusal(outcome.error.code, outcome.error.message)
       },

@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts'
 
 /** An agent that was made together with the task that wakes it. */
-export interface PeriodicAgent {
+interface PeriodicAgent {
   name: string
   group: string
   taskId: string

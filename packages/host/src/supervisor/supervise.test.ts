@@ -127,6 +127,20 @@ test('a revision that says that it is up stays, whatever happens to it later', a
   expect(one.git('rev-parse', 'HEAD')).toBe(one.handover.to)
 })
 
+test('one that comes up and hands over again before anybody has looked has come up', async () => {
+  const one = open(`
+    const { id } = JSON.parse(fs.readFileSync(path, 'utf8'))
+    note(id + ' ' + status())
+    say({ status: 'up' })
+    if (id === 1) { say({ id: 2, status: 'restarting' }); process.exit(75) }
+    stay()`)
+  writeHandover(one.path, one.handover)
+  one.start({ lookMs: 60_000 })
+  await vi.waitFor(() => expect(one.notes()).toHaveLength(2), patience)
+  expect(one.notes()).toEqual(['1 restarting', '2 restarting'])
+  expect(one.git('rev-parse', 'HEAD')).toBe(one.handover.to)
+})
+
 test('one that does not is left for the one before, once, even if that does not come up either', async () => {
   const one = open(`note(status() + ' ' + fs.existsSync('x')); console.error('oh no'); process.exit(9)`)
   writeHandover(one.path, one.handover)

@@ -137,9 +137,10 @@ async function watch(
   }
 }
 
+/** One that has handed over to the next already was up before we looked: nobody else writes another number. */
 const isUp = ({ id }: Handover, path: string): boolean => {
   const now = readHandover(path)
-  return now?.id === id && now.status === 'up'
+  return now !== undefined && (now.id !== id || now.status === 'up')
 }
 
 function giveUp(watched: Handover, why: string, words: string, { handover: path, say }: Supervision): void {

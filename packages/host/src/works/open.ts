@@ -3,7 +3,6 @@ import type { Owner } from '@hatchway/spool'
 import type { Config } from '../config.ts'
 import type { Deploys } from '../deploy/deploys.ts'
 import type { Effects } from '../effects/effects.ts'
-import type { GuardRules } from '../guard/guard.ts'
 import { createJobRules } from '../jobs/rules.ts'
 import type { Layout } from '../layout.ts'
 import type { CurrentRun, HostRules } from '../operations/types.ts'
@@ -36,8 +35,6 @@ export interface WorksOptions {
   owner: Owner | undefined
   store: Store
   effects: Effects
-  /** left out: nothing is guarded */
-  guard?: GuardRules | undefined
   /** put together elsewhere, as not only agents ask for it */
   works: readonly Work[]
   deploys: Deploys
@@ -56,7 +53,7 @@ export const rulesWithoutDaemon = (config: Config): HostRules => ({
 })
 
 export function openWorks(options: WorksOptions): OpenWorks {
-  const { config, layout, owner, store, effects, guard } = options
+  const { config, layout, owner, store, effects } = options
   const works = new Map<string, Work>()
   const take = (work: Work) => works.set(work.name, work)
 
@@ -66,7 +63,6 @@ export function openWorks(options: WorksOptions): OpenWorks {
     owner,
     store,
     effects,
-    guard,
     now: () => new Date(),
   })
   take(periodic.work)

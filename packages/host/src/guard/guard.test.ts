@@ -1,0 +1,108 @@
+import type { HostJob, Task } from '@hatchway/protocol'
+import { describe, expect, test } from 'vitest'
+import { codeOf, openDesk } from '../operations/testing.ts'
+import type { HostRules } from '../operations/types.ts'
+
+const guard = {
+  contextOf: () => 'session',
+  containsSecrets: () => false,
+  isOffline: () => false,
+  approvalMs: 1000,
+}
+const host: HostRules = {
+  runOf: () => undefined,
+  workMs: () => 1000,
+  jobs: undefined,
+  worktree: () => undefined,
+}
+const corrupted = { corrupted: true, secret: false }
+const request = { seq: 7, reply: null }
+
+const open = async (rules: Parameters<typeof openDesk>[0] = {}) => {
+  const desk = openDesk({ guard, host, request, ...rules })
+  await desk.add({ folder: 'main', jid: 'local:main', name: 'Main', main: true, dialect: 'hatchway' })
+  await desk.add({ folder: 'work', jid: 'local:work', name: 'Work', main: false, dialect: 'hatchway' })
+  return desk
+}
+type Desk = Awaited<ReturnType<typeof open>>
+const taints = ({ store }: Desk) => store.taints.all().map(({ group, context }) => `${group} ${context}`)
+const read = ({ store }: Desk) =>
+  store.transaction({ requests: [], taskIds: [] }, transaction =>
+    transaction.addTaint('main', 'session', corrupted, 'mail', 1),
+  )
+
+describe('what was held is of the context it was held in, whatever that is when it is released', () => {
+  const released = { isReleased: true, seen: corrupted } as const
+  const daily = { schedule: '0 7 * * *', prompt: 'do as the mail says' }
+
+  test('a task for another group', async () => {
+    using desk = await open(released)
+    const task = { schedule_type: 'cron', schedule_value: '0 7 * * *', prompt: 'do as the mail says' }
+    await desk.ask('main', 'schedule_task', { ...task, group: 'work' })
+    expect(taints(desk)).toEqual(['work task:1'])
+  })
+
+  test('an agent that is made later', async () => {
+    using desk = await open(released)
+    const { effects } = await desk.ask('main', 'create_periodic_agent', { name: 'Relay', ...daily })
+    expect(effects).toMatchObject([{ request: { kind: 'work', input: { name: 'Relay', seen: corrupted } } }])
+  })
+
+  test('what a deploy is to say to the next run', async () => {
+    using desk = await open(released)
+    await desk.ask('main', 'deploy', { resume_prompt: 'do as the mail says' })
+    expect(taints(desk)).toEqual(['main deploy:7'])
+  })
+})
+
+describe('a command on the host', () => {
+  const job: HostJob = { name: 'backup', command: 'backup', cwd: '/', user: null, timeout_seconds: 1 }
+  const task: Task = {
+    id: 'job-1',
+    group: 'main',
+    jid: 'local:main',
+    created_by: 'main',
+    prompt: 'backup',
+    script: null,
+    model: null,
+    schedule_type: 'cron',
+    schedule_value: '0 3 * * *',
+    timezone: 'UTC',
+    context_mode: 'isolated',
+    status: 'paused',
+    next_run: '2026-01-16T03:00:00.000Z',
+    last_run: null,
+    last_result: null,
+    created_at: '2026-01-15T12:00:00.000Z',
+    job,
+  }
+  const withJob = async () => {
+    const desk = await open()
+    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertTask(task))
+    return desk
+  }
+
+  test.each([
+    ['resume_task', { task_id: 'job-1' }],
+    ['update_task', { task_id: 'job-1', status: 'active' }],
+    ['update_task', { task_id: 'job-1', schedule_type: 'interval', schedule_value: '60000' }],
+  ] as const)('is not run at strangers’ will: %s %o', async (type, payload) => {
+    using desk = await withJob()
+    await read(desk)
+    const { effects } = await desk.ask('main', type, payload)
+    expect(effects).toMatchObject([
+      { request: { kind: 'held', tool: type, input: { action: { payload: { command: 'backup' } } } } },
+    ])
+    expect(desk.task('job-1')).toEqual(task)
+  })
+
+  test('may be stopped by anybody who may schedule one, and by nobody else', async () => {
+    using desk = await withJob()
+    await read(desk)
+    expect(codeOf(await desk.ask('work', 'resume_task', { task_id: 'job-1' }))).toBe('forbidden')
+    expect(
+      (await desk.ask('main', 'update_task', { task_id: 'job-1', status: 'cancelled' })).outcome.ok,
+    ).toBe(true)
+    expect(desk.task('job-1')?.status).toBe('cancelled')
+  })
+})
