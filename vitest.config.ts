@@ -18,7 +18,8 @@ export default defineConfig({
   test: {
     include: ['packages/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/*.test.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than cores: the proofs wait for daemons, sandboxes and browsers most of their time.
+    maxWorkers: 3,
     env: roomyFolder(),
     testTimeout: 180_000,
     hookTimeout: 60_000,
