@@ -14,6 +14,7 @@ const alive = new Map<ChildProcess, Promise<void>>()
 /** those who have started something that would outlive them, and end it when they are asked to go */
 const tidy = new Set<ChildProcess>()
 const stderrKept = 4000
+const stdoutKept = 20_000
 
 /** For the way out: synchronous, as an `exit` handler must be. */
 export const killChildren = () => {
@@ -135,27 +136,32 @@ export const startProgram = async (
   return undefined
 }
 
-/** A program of ours, started as people start it; it has begun when it prints `word`. */
+/** A program of ours, started as people start it; it has begun when it prints `word`, which is what it `said`. */
 export const startCommand = async (
   file: URL,
   args: readonly string[],
-  word: string,
-): Promise<{ pid: number; readyMs: number; end(): Promise<void> }> => {
+  word: RegExp,
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ pid: number; readyMs: number; said: string; end(): Promise<void> }> => {
   const begin = performance.now()
   const child = spawn(process.execPath, [fileURLToPath(file), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, HATCHWAY_LOG_LEVEL: 'warn' },
+    env: { ...process.env, HATCHWAY_LOG_LEVEL: 'warn', ...env },
   })
   const { exited, tail } = track(child)
-  const readyMs = await new Promise<number>((resolve, reject) => {
+  const { said, readyMs } = await new Promise<{ said: string; readyMs: number }>((resolve, reject) => {
+    let printed = ''
     child.stdout.on('data', (chunk: Buffer) => {
-      if (chunk.toString().includes(word)) resolve(performance.now() - begin)
+      printed = (printed + chunk.toString()).slice(-stdoutKept)
+      const found = word.exec(printed)?.[0]
+      if (found !== undefined) resolve({ said: found, readyMs: performance.now() - begin })
     })
     exited.then(() => reject(new Error(`${fileURLToPath(file)} ended: ${tail()}`)))
   })
   return {
     pid: child.pid ?? 0,
     readyMs,
+    said,
     async end() {
       child.kill('SIGTERM')
       if (!(await within(endSeconds, exited))) child.kill('SIGKILL')

@@ -7,6 +7,7 @@ import { describeMachine, quietEnough, shareInUse } from './machine.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import type { Row, RowResult } from './row.ts'
 import { chat } from './rows/chat.ts'
+import { consoleRow } from './rows/console.ts'
 import { drain } from './rows/drain.ts'
 import { flow } from './rows/flow.ts'
 import { idle } from './rows/idle.ts'
@@ -31,6 +32,7 @@ const rows: readonly Row[] = [
   mcp,
   session,
   recall,
+  consoleRow,
 ]
 const resultsDirectory = fileURLToPath(new URL('../results', import.meta.url))
 
@@ -43,7 +45,7 @@ const busy = (inUse: number) =>
   `others keep the machine ${Math.round(inUse * 100)} % busy: measure again when it is quiet`
 
 /** One row that breaks must not take the others' figures with it. */
-const runRow = async (row: Row, base: string, quick: boolean): Promise<Outcome> => {
+const runRow = async (row: Row, base: string, { quick, minutes }: Options): Promise<Outcome> => {
   progress(`\n${row.title}`)
   const directory = join(base, row.name)
   mkdirSync(directory)
@@ -51,7 +53,7 @@ const runRow = async (row: Row, base: string, quick: boolean): Promise<Outcome> 
   const inUse = await shareInUse()
   if (inUse > quietEnough) say(busy(inUse))
   try {
-    return { ...(await row.run({ directory, quick, say })), inUse }
+    return { ...(await row.run({ directory, quick, minutes, say })), inUse }
   } catch (error) {
     const broken = error instanceof Error ? error.message : String(error)
     say(`failed: ${broken}`)
@@ -70,7 +72,7 @@ const runAll = async (options: Options, base: string): Promise<number> => {
     progress('This is not a disk: syncs cost nothing here. Choose one with --dir.')
   const startedAt = new Date().toISOString()
   const results = new Map<string, Outcome>()
-  for (const row of options.rows) results.set(row.name, await runRow(row, base, options.quick))
+  for (const row of options.rows) results.set(row.name, await runRow(row, base, options))
 
   const all = [...results.values()]
   console.log(`\n${coloured(table(all.flatMap(({ lines }) => lines)))}`)

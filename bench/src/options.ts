@@ -5,6 +5,7 @@ import type { Row } from './row.ts'
 export interface Options {
   rows: readonly Row[]
   quick: boolean
+  minutes: number | undefined
   strict: boolean
   json: string | undefined
   directory: string
@@ -15,6 +16,7 @@ export const usage = (rows: readonly Row[]) => `npm run bench -- [options]
 Measures Hatchway and its peers side by side on this machine, and prints one table.
 
   --quick           fewer rounds and files: an impression, not a figure to quote
+  --minutes N       how long the row console watches memory (60, or 1 with --quick)
   --only ROW,...    only these rows:
 ${rows.map(({ name, title }) => `                      ${name.padEnd(8)} ${title}`).join('\n')}
   --json FILE       write the figures there too (always in bench/results/latest.json)
@@ -33,6 +35,7 @@ export const readOptions = (
       args: [...args],
       options: {
         quick: { type: 'boolean', default: false },
+        minutes: { type: 'string' },
         only: { type: 'string' },
         json: { type: 'string' },
         dir: { type: 'string', default: tmpdir() },
@@ -44,9 +47,13 @@ export const readOptions = (
     const names = values.only?.split(',') ?? all.map(({ name }) => name)
     const unknown = names.find(name => !all.some(row => row.name === name))
     if (unknown !== undefined) return { wrong: `there is no row "${unknown}"` }
+    const minutes = values.minutes === undefined ? undefined : Number(values.minutes)
+    if (minutes !== undefined && !(minutes > 0 && minutes <= 10_000))
+      return { wrong: `--minutes takes a number above 0, not "${values.minutes}"` }
     return {
       rows: all.filter(({ name }) => names.includes(name)),
       quick: values.quick,
+      minutes,
       strict: values.strict,
       json: values.json,
       directory: values.dir,

@@ -55,6 +55,20 @@ serve({
     return log.take()
   },
 
+  /** so many messages in every second, whatever a single one takes */
+  async steady(argument) {
+    const { directories, perSecond, seconds } = asFields(argument)
+    const into = asTexts(directories)
+    const count = Math.round(asNumber(perSecond) * asNumber(seconds))
+    const begin = performance.now()
+    for (let index = 0; index < count; index++) {
+      const early = begin + (index / asNumber(perSecond)) * 1000 - performance.now()
+      if (early >= 1) await sleep(early)
+      writeOne(into, index)
+    }
+    return { count, seconds: (performance.now() - begin) / 1000 }
+  },
+
   /** a backlog: `count` messages, which nobody is watching for yet */
   async fill(argument) {
     const { directories, count } = asFields(argument)

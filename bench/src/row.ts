@@ -3,6 +3,8 @@ export interface Setting {
   /** an empty directory of its own, which is removed afterwards */
   directory: string
   quick: boolean
+  /** how long a row that watches over time does so; undefined: as long as it finds right */
+  minutes: number | undefined
   say(text: string): void
 }
 

@@ -25,7 +25,7 @@ const up = (data: string) =>
   startCommand(
     new URL('../../../packages/cli/bin/hatchway.mjs', import.meta.url),
     ['up', '--data', data],
-    'ready',
+    /ready/,
   )
 
 const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {

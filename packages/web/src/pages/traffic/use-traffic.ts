@@ -6,7 +6,7 @@ import { fits, keptAtMost, merged, type TrafficFilter } from './list.ts'
 
 /** Every command that fits, as it comes; older ones when they are wanted. */
 const pageSize = 500
-/** a thousand commands a second are drawn a few times a second */
+/** one that comes alone is drawn at once; a thousand a second are drawn a few times a second */
 const gatherMs = 100
 
 const oks: Readonly<Record<string, string>> = { done: '1', refused: '0', open: 'open' }
@@ -67,8 +67,10 @@ export function useTraffic({ group, type, decision }: TrafficFilter) {
   useEffect(() => {
     let gathered: Command[] = []
     let timer: ReturnType<typeof setTimeout> | undefined
+    let drawnAt = Number.NEGATIVE_INFINITY
     const flush = () => {
       timer = undefined
+      drawnAt = performance.now()
       const fresh = gathered
       gathered = []
       setCommands(known => merged(known, fresh))
@@ -77,7 +79,7 @@ export function useTraffic({ group, type, decision }: TrafficFilter) {
       if (event.kind === 'hello' && !event.complete) load()
       if (event.kind !== 'command' || !fits(event.command, { group, type, decision })) return
       gathered.push(event.command)
-      timer ??= setTimeout(flush, gatherMs)
+      timer ??= setTimeout(flush, Math.max(0, drawnAt + gatherMs - performance.now()))
     })
     return () => {
       stop()
