@@ -19,7 +19,8 @@ import { type Agents, createAgents } from './agents.ts'
 import { createInputBox } from './input-box.ts'
 import { createLaunch, imageFor, userOf } from './launch.ts'
 import { createGlobalFolder } from './mounts.ts'
-import { type Choice, chooseSandbox, createSandboxes } from './sandboxes/choose.ts'
+import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from './sandboxes/choose.ts'
+import { openUsedEngines } from './sandboxes/used.ts'
 import type { Sandbox } from './types.ts'
 
 /** Sessions and schedule of a running daemon, put together. */
@@ -53,6 +54,7 @@ export interface OpenAgentsOptions {
 
 export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents> {
   const { config, layout, store, positions, owner, log } = options
+  const used = openUsedEngines(store)
   const installation = installationOf(store)
   createGlobalFolder(layout)
   const sandboxes = createSandboxes(config)
@@ -61,7 +63,9 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   if (choice.warning !== undefined) log.warn(choice.warning)
 
   // What a dead process left running may still write; it is ended before anything new starts (lesson 22).
-  for (const { name, available } of choice.considered) {
+  for (const name of used.all()) {
+    const known = choice.considered.find(considered => considered.name === name)
+    const { available } = known ?? (await checkSandbox(sandboxes[name]))
     if (!available) continue
     const ended = await sandboxes[name].endOrphans(installation)
     if (ended.length > 0) log.warn({ sandbox: name, runs: ended }, 'runs of an earlier process were ended')
@@ -91,6 +95,11 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   await jobs.recover()
 
   const sandboxOf = async (group: Group): Promise<Sandbox> => {
+    const sandbox = await chosenFor(group)
+    used.add(sandbox.name)
+    return sandbox
+  }
+  const chosenFor = async (group: Group): Promise<Sandbox> => {
     const settings = config.groups[group.folder]
     if (settings?.sandbox === undefined && settings?.driver === undefined) return required(choice)
     // Each engine is asked, and tried, when one has to be chosen: seconds that a start need not take.

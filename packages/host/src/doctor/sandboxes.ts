@@ -1,4 +1,4 @@
-import { chooseSandbox, createSandboxes } from '../agents/sandboxes/choose.ts'
+import { chooseSandbox, createSandboxes, sandboxOrder } from '../agents/sandboxes/choose.ts'
 import { ask, findProgram } from '../agents/sandboxes/command.ts'
 import { markedProcesses } from '../agents/sandboxes/processes.ts'
 import type { SandboxName } from '../agents/types.ts'
@@ -6,7 +6,8 @@ import { bad, type Finding, good, type Patient, warning } from './types.ts'
 
 export async function sandboxes({ config }: Patient): Promise<Finding[]> {
   if (config.agents.enabled === 'no') return [good('sandbox', 'No agents are started here.')]
-  const choice = await chooseSandbox(config.agents.sandbox, config.agents.driver, createSandboxes(config))
+  const { sandbox, driver } = config.agents
+  const choice = await chooseSandbox(sandbox, driver, createSandboxes(config), sandboxOrder)
   const considered = choice.considered.map(
     ({ name, available, reason }): Finding => ({
       what: `sandbox ${name}`,

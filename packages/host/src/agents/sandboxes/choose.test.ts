@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Sandbox, SandboxName } from '../types.ts'
 import { chooseSandbox, sandboxOrder } from './choose.ts'
+import { openUsedEngines } from './used.ts'
 
 /** A machine that has these. */
 function machine(...names: SandboxName[]): Record<SandboxName, Sandbox> {
@@ -65,4 +66,26 @@ test('an engine that cannot even be asked does not keep the others from being us
     available: false,
     reason: 'It could not be checked: nonsense',
   })
+})
+
+test('only engines that were used can hold something that is left over', () => {
+  const meta = new Map<string, string>()
+  const store = {
+    meta: (key: string) => meta.get(key),
+    setMeta: (key: string, value: string) => void meta.set(key, value),
+  }
+  const fresh = openUsedEngines(store)
+  expect(fresh.all()).toEqual([])
+  fresh.add('bubblewrap')
+  meta.set('installation', 'x')
+  expect(openUsedEngines(store).all()).toEqual(['bubblewrap'])
+  // A data directory from before this was kept may have used any.
+  meta.delete('engines')
+  expect(openUsedEngines(store).all()).toEqual(sandboxOrder)
+})
+
+test('where one is configured no other engine is asked', async () => {
+  const all = machine('docker', 'podman', 'bubblewrap', 'process')
+  const { considered } = await chooseSandbox('bubblewrap', 'claude', all)
+  expect(considered.map(({ name }) => name)).toEqual(['bubblewrap'])
 })

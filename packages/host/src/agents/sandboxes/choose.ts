@@ -53,9 +53,11 @@ export async function chooseSandbox(
   wanted: SandboxName | 'auto',
   driver: Config['agents']['driver'],
   sandboxes: Readonly<Record<SandboxName, Sandbox>>,
+  /** only what may be chosen is looked at, unless others are asked for */
+  looksAt: readonly SandboxName[] = wanted === 'auto' ? sandboxOrder : [wanted],
 ): Promise<Choice> {
   const considered = await Promise.all(
-    sandboxOrder.map(async name => ({ name, ...(await checked(sandboxes[name])) })),
+    looksAt.map(async name => ({ name, ...(await checkSandbox(sandboxes[name])) })),
   )
   const chosen = (name: SandboxName, reason: string): Choice => {
     const sandbox = sandboxes[name]
@@ -81,7 +83,8 @@ export async function chooseSandbox(
   )
 }
 
-const checked = async (sandbox: Sandbox): Promise<{ available: boolean; reason: string }> => {
+/** Whether it can be used now, and why not. Never rejects. */
+export const checkSandbox = async (sandbox: Sandbox): Promise<{ available: boolean; reason: string }> => {
   try {
     return await sandbox.check()
   } catch (error) {
