@@ -37,6 +37,10 @@ export interface EffectsOptions {
   fault: Fault
 }
 
+const nothing: readonly Effect[] = []
+/** Whoever asked for it waits for the answer first. */
+const followsAnswer = ({ kind }: Effect): boolean => kind === 'session_over'
+
 export function createEffects(options: EffectsOptions): Effects {
   const { replies, snapshots, outbox, quarantine, log, fault } = options
   let done: ClaimedFile[] = []
@@ -114,8 +118,8 @@ export function createEffects(options: EffectsOptions): Effects {
 
   return {
     settle(file, row, all, repeated) {
-      const atOnce = all.filter(({ kind }) => kind !== 'session_over')
-      const afterwards = all.length > atOnce.length ? all.filter(effect => !atOnce.includes(effect)) : []
+      const afterwards = all.some(followsAnswer) ? all.filter(followsAnswer) : nothing
+      const atOnce = afterwards === nothing ? all : all.filter(effect => !followsAnswer(effect))
       const visible = atOnce.length > 0 && apply(atOnce)
       const answered = (batched: boolean) => {
         apply(afterwards)
