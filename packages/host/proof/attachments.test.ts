@@ -2,13 +2,14 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
 import { messagesAnswer } from '../src/api/answers.ts'
 import { entriesAnswer } from '../src/api/chat-answers.ts'
 import { overSocket } from '../src/api/over-socket.ts'
 import { announcedSocket } from '../src/api/socket.ts'
+import { browser, closeBrowser, program, shoot } from './browser.ts'
 import { openHouse, until } from './house.ts'
 import { type Launched, launch } from './launch.ts'
 
@@ -16,27 +17,11 @@ import { type Launched, launch } from './launch.ts'
  * Files both ways, with nothing left out: a person with a real browser, the daemon as people start it, an agent in a
  * real sandbox; and a daemon that is killed between the copy and the message, and right after it.
  */
-const program = findProgram('chromium')
 const missing = program === undefined ? 'chromium' : findProgram('bwrap') ? undefined : 'bwrap'
 const needs = missing === undefined ? '' : ` (needs ${missing})`
 const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
 
-const flags = [
-  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-]
-const shots = process.env.HATCHWAY_SHOTS
-const shoot = async (page: Page, name: string) => {
-  if (shots !== undefined) await page.screenshot({ path: join(shots, `${name}.png`) })
-}
-let launched: Promise<Browser> | undefined
-const browser = () => {
-  if (program === undefined)
-    throw new Error('There is no program `chromium`. On Debian: apt-get install chromium')
-  launched ??= chromium.launch({ executablePath: program, args: flags })
-  return launched
-}
-afterAll(async () => (await launched)?.close())
+afterAll(closeBrowser)
 
 /** eight by eight, red */
 const picture = Buffer.from(

@@ -21,7 +21,7 @@ const flags = [
 ]
 
 let launched: Promise<Browser> | undefined
-const browser = () => {
+export const browser = () => {
   if (program === undefined)
     throw new Error('There is no program `chromium`. On Debian: apt-get install chromium')
   launched ??= chromium.launch({ executablePath: program, args: flags })
@@ -61,6 +61,14 @@ export async function enterConsole(context: BrowserContext, link: string): Promi
   const page = await context.newPage()
   await page.goto(link)
   await page.locator('#connection[data-state=connected]').waitFor()
+  return page
+}
+
+/** The same, and on to the chat. */
+export async function enterChat(context: BrowserContext, link: string): Promise<Page> {
+  const page = await enterConsole(context, link)
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chat' }).click()
+  await page.locator('#room-name').waitFor()
   return page
 }
 

@@ -1,17 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { createNames, post } from '@hatchway/spool'
-import { pino } from 'pino'
+import { post } from '@hatchway/spool'
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
 import { hashPassword } from '../src/api/access/password.ts'
-import { serveWeb } from '../src/api/web-server.ts'
-import type { ConfigInput } from '../src/config.ts'
 import { barriers, closeBrowser, desk, enterConsole, openProfile, phone, program, shoot } from './browser.ts'
 import { openHouse, until } from './house.ts'
-import { openLive } from './live.ts'
+import { openServed } from './served.ts'
 
 /**
  * The console as people see it: a real browser, real groups and their traffic, and a daemon as people start it.
@@ -22,7 +19,6 @@ const needs = missing === undefined ? '' : ` (needs ${missing})`
 const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
 afterAll(closeBrowser)
 
-const freshName = createNames()
 const password = 'a password that is long enough'
 
 const nav = (page: Page, name: string) =>
@@ -48,34 +44,25 @@ async function openDaemon(port = 0) {
   return { house, link: printed() ?? '', ask }
 }
 
-/** A host in this process, whose agents are files that the test writes. */
-async function openHere(input: ConfigInput = {}) {
-  const live = await openLive({ agents: { enabled: 'no' }, ...input, web: { port: 0, ...input.web } })
-  onTestFinished(() => live.close())
-  const { host, config } = live
-  for (const folder of ['main', 'family']) {
-    const main = folder === 'main'
-    await host.addGroup({ folder, jid: `web:${folder}`, name: folder, main, dialect: 'hatchway' })
-  }
-  await live.start()
-  await host.startAgents()
-  const { chats, store } = host
-  if (!chats) throw new Error('there are no chats')
-  const server = await serveWeb({ host, store, config, chats, log: pino({ level: 'silent' }) })
-  if (!server?.link) throw new Error('nothing is served')
-  onTestFinished(() => server.close())
-  const drop = (folder: string, type: string, id: string, payload: object) =>
-    post(join(live.layout.ipc, folder, 'tasks'), JSON.stringify({ version: 1, id, type, payload }), {
-      name: freshName(),
-    })
-  return { live, host, url: server.url, link: server.link, drop }
-}
-
-/** What somebody has read that an agent may not tell others without a person. */
-const taint = ({ host }: Awaited<ReturnType<typeof openHere>>) =>
-  host.store.transaction({ requests: [], taskIds: [] }, transaction =>
-    transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
+/** Something of every kind to look at: a question, what waits for a person, a task, a refused file. */
+async function fill({ host, drop }: Awaited<ReturnType<typeof openServed>>, secret: string) {
+  drop('main', 'ask_user', 'q-1', {
+    questions: [{ question: 'Which colour?', options: [{ label: 'Red' }] }],
+  })
+  drop('main', 'send_message', 'a-1', { jid: 'web:family', text: secret })
+  drop('main', 'schedule_task', 's-1', {
+    prompt: 'water the plants',
+    schedule_type: 'cron',
+    schedule_value: '0 7 * * *',
+  })
+  drop('family', 'register_group', 'x-1', { jid: 'x:1', name: 'x', folder: 'xx' })
+  await until(
+    async () => host.store.approvals.open().length === 1 && host.store.tasks({ open: true }).length === 1,
   )
+  const [task] = host.store.tasks({ open: true })
+  const [refused] = host.quarantine.list()
+  return { task, refused }
+}
 
 const markup = '<img src=x onerror="alert(1)"><script>alert(2)</script><b>bold</b>'
 const obeyed = '\u202eevil\u001b[31mred\u001b]0;title\u0007'
@@ -263,27 +250,13 @@ describe(`The console${needs}`, () => {
   })
 
   attempt('is readable by day and night, on a desk and on a phone, and keeps nobody out', async () => {
-    const opened = await openHere()
-    await taint(opened)
-    const { host, link, drop } = opened
+    const opened = await openServed()
+    await opened.taint()
+    const { link, drop } = opened
     const words =
       '# What I did\n\n1. looked at `photos/`\n2. made a [list](https://example.org/list)\n\n| day | new |\n|-|-:|\n| Mon | 12 |\n\n```sh\nls photos\n```'
     drop('main', 'send_message', 'm-1', { text: words })
-    drop('main', 'ask_user', 'q-1', {
-      questions: [{ question: 'Which colour?', options: [{ label: 'Red' }] }],
-    })
-    drop('main', 'send_message', 'a-1', { jid: 'web:family', text: 'the door code is 1234' })
-    drop('main', 'schedule_task', 's-1', {
-      prompt: 'water the plants',
-      schedule_type: 'cron',
-      schedule_value: '0 7 * * *',
-    })
-    drop('family', 'register_group', 'x-1', { jid: 'x:1', name: 'x', folder: 'xx' })
-    await until(
-      async () => host.store.approvals.open().length === 1 && host.store.tasks({ open: true }).length === 1,
-    )
-    const [task] = host.store.tasks({ open: true })
-    const [refused] = host.quarantine.list()
+    const { task, refused } = await fill(opened, 'the door code is 1234')
     const pages = [...allPages, `tasks/${task?.id}`, `errors/${refused?.id}`, 'traffic/1', 'audit/1']
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const [place, viewport] of Object.entries({ desk, phone })) {
@@ -312,8 +285,8 @@ describe(`The console${needs}`, () => {
   })
 
   attempt('whatever agents write stays text on every page', async () => {
-    const opened = await openHere()
-    await taint(opened)
+    const opened = await openServed()
+    await opened.taint()
     const { host, link, drop } = opened
     await host.addGroup({ folder: 'shop', jid: 'web:shop', name: hostile, main: false, dialect: 'hatchway' })
     drop('main', 'send_message', 'm-1', { text: hostile, sender: hostile.slice(0, 128) })
@@ -327,9 +300,7 @@ describe(`The console${needs}`, () => {
       schedule_value: '0 7 * * *',
     })
     drop('family', 'register_group', 'x-1', { jid: 'x:1', name: hostile, folder: 'xx' })
-    post(join(opened.live.layout.ipc, 'family', 'tasks'), `{"version":1,"type":"${markup}`, {
-      name: freshName(),
-    })
+    post(join(opened.live.layout.ipc, 'family', 'tasks'), `{"version":1,"type":"${markup}`)
     await until(
       async () =>
         host.store.approvals.open().length === 1 &&
@@ -372,24 +343,10 @@ describe(`The console${needs}`, () => {
       { name: 'vera', role: 'viewer' as const, passwordHash },
       { name: 'ann', role: 'approver' as const, passwordHash },
     ]
-    const opened = await openHere({ web: { users } })
-    await taint(opened)
-    const { host, url, drop } = opened
-    drop('main', 'ask_user', 'q-1', {
-      questions: [{ question: 'Which colour?', options: [{ label: 'Red' }] }],
-    })
-    drop('main', 'send_message', 'a-1', { jid: 'web:family', text: 'the door code' })
-    drop('main', 'schedule_task', 's-1', {
-      prompt: 'water the plants',
-      schedule_type: 'cron',
-      schedule_value: '0 7 * * *',
-    })
-    drop('family', 'register_group', 'x-1', { jid: 'x:1', name: 'x', folder: 'xx' })
-    await until(
-      async () => host.store.approvals.open().length === 1 && host.store.tasks({ open: true }).length === 1,
-    )
-    const [task] = host.store.tasks({ open: true })
-    const [refused] = host.quarantine.list()
+    const opened = await openServed({ web: { users } })
+    await opened.taint()
+    const { host, url } = opened
+    const { task, refused } = await fill(opened, 'the door code')
     const signIn = async (name: string) => {
       const { context, troubles } = await openProfile({}, ['401', '403'])
       const page = await context.newPage()
@@ -475,7 +432,7 @@ describe(`The console${needs}`, () => {
   })
 
   attempt('ten thousand commands scroll, and what comes in above moves nobody', async () => {
-    const { host, link, drop } = await openHere()
+    const { host, link, drop } = await openServed()
     const count = 10_050
     for (let i = 0; i < count; i++) drop('main', 'refresh_groups', `r-${i}`, {})
     await until(async () => host.store.lastSeq() >= count)
@@ -539,7 +496,7 @@ describe(`The console${needs}`, () => {
         type: 'send_message',
         payload: { text: `while away ${i}` },
       }
-      post(tasks, JSON.stringify(message), { name: freshName() })
+      post(tasks, JSON.stringify(message))
     }
     await house.up()
     await page.locator('#connection[data-state=connected]').waitFor()

@@ -1,72 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Page,
-} from 'playwright-core'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { closeBrowser, desk, enterChat, shoot as keepShot, openProfile, phone, program } from './browser.ts'
 import { openHouse, until } from './house.ts'
 
 /**
  * The chat as a person sees it: a real browser, the printed link, the daemon as people start it and the concierge in a
  * sandbox. Whoever wants to look names a folder in HATCHWAY_SHOTS: screenshots of every view are kept there.
  */
-const program = findProgram('chromium')
 const missing = program === undefined ? 'chromium' : findProgram('bwrap') ? undefined : 'bwrap'
 const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
 
-const flags = [
-  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-]
-
-const kept = process.env.HATCHWAY_SHOTS
-const shots = kept ?? mkdtempSync(join(tmpdir(), 'hatchway-shots-'))
-
-let launched: Promise<Browser> | undefined
-const browser = () => {
-  if (program === undefined)
-    throw new Error('There is no program `chromium`. On Debian: apt-get install chromium')
-  launched ??= chromium.launch({ executablePath: program, args: flags })
-  return launched
-}
-afterAll(async () => {
-  await (await launched)?.close()
-  if (kept === undefined) rmSync(shots, { recursive: true, force: true })
-})
-
-const desk = { width: 1100, height: 750 }
-const phone = { width: 390, height: 780 }
-
-/** A profile of its own, and everything in it that a well-behaved page never does. */
-async function openProfile(options: BrowserContextOptions = {}) {
-  const context = await (await browser()).newContext({ viewport: desk, ...options })
-  onTestFinished(() => context.close())
-  const troubles: string[] = []
-  context.on('console', message => {
-    if (message.type() === 'error' || message.type() === 'warning') troubles.push(message.text())
-  })
-  context.on('weberror', error => troubles.push(error.error().message))
-  context.on('dialog', async dialog => {
-    troubles.push(`dialog: ${dialog.message()}`)
-    await dialog.dismiss()
-  })
-  return { context, troubles }
-}
-
-async function enter(context: BrowserContext, link: string): Promise<Page> {
-  const page = await context.newPage()
-  await page.goto(link)
-  await page.locator('#connection[data-state=connected]').waitFor()
-  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chat' }).click()
-  await page.locator('#room-name').waitFor()
-  return page
-}
+afterAll(closeBrowser)
 
 async function openChat(sandbox: string) {
   const house = await openHouse({
@@ -85,7 +30,7 @@ const say = async (page: Page, text: string) => {
 const words = (page: Page) => page.locator('.entry .words').allTextContents()
 const from = (page: Page, who: 'own' | 'other') =>
   page.locator(who === 'own' ? '.entry.own .words' : '.entry:not(.own) .words')
-const shoot = (page: Page, name: string) => page.screenshot({ path: join(shots, `${name}.png`) })
+const shoot = (page: Page, name: string) => keepShot(page, `chat-${name}`)
 
 /** Run in the page, where there is a document. */
 const noteWriting = `{
@@ -98,7 +43,7 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
   attempt('answers, reminds without a reload, and remembers after one', async () => {
     const { link } = await openChat('bubblewrap')
     const { context, troubles } = await openProfile()
-    const page = await enter(context, link)
+    const page = await enterChat(context, link)
     // The token is not left in the address, where it would be in the history and over somebody's shoulder.
     expect(page.url()).not.toContain('token')
     await page.getByRole('button', { name: 'remind me in ten seconds' }).waitFor()
@@ -128,7 +73,7 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
   attempt('shows what is said as text, whatever it is', async () => {
     const { house, link } = await openChat('bubblewrap')
     const { context, troubles } = await openProfile()
-    const page = await enter(context, link)
+    const page = await enterChat(context, link)
     const markup =
       '<img src=x onerror="alert(1)"><script>alert(2)</script><b>bold</b> &amp; [a](javascript:alert(3))'
     await say(page, markup)
@@ -174,8 +119,8 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     }
 
     // With it, the same browser sees everything, and goes on doing so without.
-    await enter(context, link)
-    const again = await enter(context, address.href)
+    await enterChat(context, link)
+    const again = await enterChat(context, address.href)
     await from(again, 'own').filter({ hasText: 'secret party' }).waitFor()
   })
 
@@ -187,7 +132,7 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const [place, viewport] of Object.entries({ desk, phone })) {
         const { context, troubles } = await openProfile({ colorScheme, viewport })
-        const page = await enter(context, link)
+        const page = await enterChat(context, link)
         await from(page, 'other').nth(1).waitFor()
         await page.getByRole('alert').filter({ hasText: 'WITHOUT a sandbox' }).waitFor()
         await shoot(page, `${colorScheme}-${place}`)

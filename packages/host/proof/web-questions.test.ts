@@ -1,44 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createNames, post } from '@hatchway/spool'
-import { pino } from 'pino'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
-import { serveWeb } from '../src/api/web-server.ts'
+import type { Page } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { ConfigInput } from '../src/config.ts'
-import { openLive, until } from './live.ts'
+import { closeBrowser, desk, enterChat, shoot as keepShot, openProfile, phone, program } from './browser.ts'
+import { until } from './live.ts'
+import { openServed } from './served.ts'
 
 /**
  * The card of a question as a person sees it: a real browser, a real host, and files in the place of the agent. Whoever
  * wants to look names a folder in HATCHWAY_SHOTS: screenshots are kept there.
  */
-const program = findProgram('chromium')
 const attempt = program !== undefined || process.env.CI === 'true' ? test : test.skip
 
-const flags = [
-  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-]
-const kept = process.env.HATCHWAY_SHOTS
-const shots = kept ?? mkdtempSync(join(tmpdir(), 'hatchway-shots-'))
-
-let launched: Promise<Browser> | undefined
-const browser = () => {
-  if (program === undefined)
-    throw new Error('There is no program `chromium`. On Debian: apt-get install chromium')
-  launched ??= chromium.launch({ executablePath: program, args: flags })
-  return launched
-}
-afterAll(async () => {
-  await (await launched)?.close()
-  if (kept === undefined) rmSync(shots, { recursive: true, force: true })
-})
-
-const desk = { width: 1100, height: 750 }
-const phone = { width: 390, height: 780 }
-const freshName = createNames()
+afterAll(closeBrowser)
 
 const markup = '<img src=x onerror="alert(1)"><b>bold</b>\u202e'
 const colour = {
@@ -52,42 +27,19 @@ const colour = {
 const why = { question: 'And why?' }
 
 async function open(input: ConfigInput = {}) {
-  const live = await openLive({ agents: { enabled: 'no' }, web: { port: 0 }, ...input })
-  onTestFinished(() => live.close())
-  const { host, config } = live
-  await host.addGroup({ folder: 'main', jid: 'web:main', name: 'Main', main: true, dialect: 'hatchway' })
-  await live.start()
-  await host.startAgents()
-  const { chats, store } = host
-  if (!chats) throw new Error('there are no chats')
-  const server = await serveWeb({ host, store, config, chats, log: pino({ level: 'silent' }) })
-  onTestFinished(async () => server?.close())
-  const drop = (type: string, id: string, payload: object) =>
-    post(join(live.layout.ipc, 'main', 'tasks'), JSON.stringify({ version: 1, id, type, payload }), {
-      name: freshName(),
-    })
+  const { live, host, link, drop } = await openServed(input, ['main'])
   const enter = async (viewport = desk) => {
-    const context = await (await browser()).newContext({ viewport })
-    onTestFinished(() => context.close())
-    const troubles: string[] = []
-    context.on('console', message => {
-      // A click that came second is answered with 409, which a browser notes by itself.
-      const isTrouble = message.type() === 'error' || message.type() === 'warning'
-      if (isTrouble && !message.text().includes('409')) troubles.push(message.text())
-    })
-    context.on('weberror', error => troubles.push(error.error().message))
-    const page = await context.newPage()
-    await page.goto(server?.link ?? '')
-    await page.locator('#connection[data-state=connected]').waitFor()
-    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chat' }).click()
-    await page.locator('#room-name').waitFor()
+    // A click that came second is answered with 409, which a browser notes by itself.
+    const { context, troubles } = await openProfile({ viewport }, ['409'])
+    const page = await enterChat(context, link)
+    await page.locator('#room-name', { hasText: 'main' }).waitFor()
     return { page, troubles }
   }
   return {
     host,
     enter,
-    ask: (id: string, ...questions: object[]) => drop('ask_user', id, { questions }),
-    cancel: (id: string) => drop('cancel_request', `c-${id}`, { request_id: id }),
+    ask: (id: string, ...questions: object[]) => drop('main', 'ask_user', id, { questions }),
+    cancel: (id: string) => drop('main', 'cancel_request', `c-${id}`, { request_id: id }),
     async answer(id: string): Promise<{ result: { answers: { answer: string }[] } }> {
       const path = join(live.layout.ipc, 'main', 'responses', `${id}.json`)
       const read = () => JSON.parse(readFileSync(path, 'utf8'))
@@ -103,7 +55,7 @@ async function open(input: ConfigInput = {}) {
   }
 }
 
-const shoot = (page: Page, name: string) => page.screenshot({ path: join(shots, `question-${name}.png`) })
+const shoot = (page: Page, name: string) => keepShot(page, `question-${name}`)
 const option = (page: Page, name: string) => page.getByRole('button', { name })
 
 describe(`Questions in a browser${program === undefined ? ' (needs chromium)' : ''}`, () => {

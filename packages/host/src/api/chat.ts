@@ -27,11 +27,12 @@ import {
   chatRoute as route,
   writableChat,
 } from './chat-context.ts'
-import { chatEventStream, eventStreamHeaders } from './chat-events.ts'
+import { chatEventStream } from './chat-events.ts'
 import { fileRoutes, giveFiles } from './chat-files.ts'
 import { ApiError } from './failure.ts'
 import { whole } from './requests.ts'
 import { endOf, notFound, type Route } from './route.ts'
+import { eventStreamHeaders } from './sent-events.ts'
 
 const ofChat = z.object({ jid: chatJid })
 const inChat = ofChat.extend({ id: z.string().min(1).max(1000) })

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { changeKinds } from '../metrics/changes.ts'
 import { commandAnswer } from './answers.ts'
-import { eventStreamHeaders } from './chat-events.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { feedOf, type HostFeed, type NumberedEvent } from './host-feed.ts'
 import { endOf, type Route } from './route.ts'
+import { eventStreamHeaders, eventText, resumed, type StreamOptions, sentEvents } from './sent-events.ts'
 
 export const feedEventAnswer = z.discriminatedUnion('kind', [
   z.object({
@@ -56,57 +56,14 @@ export const feedRoutes: readonly Route<HostContext>[] = [
   }),
 ]
 
-interface FeedStreamOptions {
-  after: string | undefined
-  heartbeatMs: number
-  /** what a reader may be behind before it is sent away, to come back for what it missed */
-  bufferBytes: number
-  signal: AbortSignal
-}
+const feedStream = (feed: HostFeed, options: StreamOptions): ReadableStream<Uint8Array> =>
+  sentEvents(options, write => {
+    const end = feed.subscribe(event => write(textOf(event)))
+    // Nothing happens between these two: what came before is among the missed, what comes after is sent.
+    const { id, complete, missed } = resumed(feed, options.after)
+    const hello: FeedEventAnswer = { kind: 'hello', complete }
+    return { first: [eventText(id, JSON.stringify(hello)), ...missed.map(textOf)], end }
+  })
 
-function feedStream(feed: HostFeed, options: FeedStreamOptions): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  let end = () => {}
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        let left = false
-        const leave = () => {
-          end()
-          controller.close()
-        }
-        const write = (text: string) => {
-          if (left) return
-          controller.enqueue(encoder.encode(text))
-          if ((controller.desiredSize ?? 0) <= 0) leave()
-        }
-        const send = (event: NumberedEvent | FeedEventAnswer) =>
-          write('id' in event ? textOf(event.id, event.data()) : `data: ${JSON.stringify(event)}\n\n`)
-
-        const unsubscribe = feed.subscribe(send)
-        // Nothing happens between these two: what came before is among the missed, what comes after is sent.
-        const missed = options.after === undefined ? undefined : feed.since(options.after)
-        const first = missed && options.after !== undefined ? options.after : feed.position()
-        const hello: FeedEventAnswer = {
-          kind: 'hello',
-          complete: options.after === undefined || missed !== undefined,
-        }
-        const heartbeat = setInterval(() => write(': still here\n\n'), options.heartbeatMs).unref()
-        end = () => {
-          left = true
-          unsubscribe()
-          clearInterval(heartbeat)
-          options.signal.removeEventListener('abort', leave)
-        }
-        options.signal.addEventListener('abort', leave)
-        write(`retry: 1000\n\n${textOf(first, JSON.stringify(hello))}`)
-        for (const event of missed ?? []) send(event)
-        if (options.signal.aborted && !left) leave()
-      },
-      cancel: () => end(),
-    },
-    new ByteLengthQueuingStrategy({ highWaterMark: options.bufferBytes }),
-  )
-}
-
-const textOf = (id: string, data: string) => `id: ${id}\ndata: ${data}\n\n`
+const textOf = (event: NumberedEvent | FeedEventAnswer): string =>
+  'id' in event ? eventText(event.id, event.data()) : `data: ${JSON.stringify(event)}\n\n`

@@ -13,24 +13,14 @@ import { type ConfigInput, configSchema } from '../config.ts'
 import { createOutbox } from '../effects/outbox.ts'
 import { createLayout, layoutOf } from '../layout.ts'
 import { openStore } from '../store/sqlite.ts'
+import { groupOf as storedGroup } from '../store/testing.ts'
 import { type ChatEventAnswer, chatEventAnswer, chatsAnswer, entriesAnswer } from './chat-answers.ts'
 import { serveWeb } from './web-server.ts'
 
 const secret = 'a secret that is long enough'
 
-const groupOf = (folder: string, jid: string, more: Partial<Group> = {}): Group => ({
-  folder,
-  jid,
-  name: folder,
-  main: false,
-  dialect: 'hatchway',
-  trigger: null,
-  requires_trigger: true,
-  channel: null,
-  added_at: '2026-01-01T00:00:00.000Z',
-  last_activity: null,
-  ...more,
-})
+const groupOf = (folder: string, jid: string, more: Partial<Group> = {}): Group =>
+  storedGroup(folder, { jid, ...more })
 
 /** A console that is small enough to be looked at. */
 function consoleFiles(): string {

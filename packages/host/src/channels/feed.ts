@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ChatEntry } from './history.ts'
 
 /** What somebody who looks at the chats is told as it happens. */
-export type ChatEvent =
+type ChatEvent =
   | { kind: 'entry'; entry: ChatEntry }
   | { kind: 'typing'; jid: string; on: boolean }
   | { kind: 'chats' }

@@ -14,23 +14,13 @@ import { createDesk } from '../services/desk.ts'
 import type { Service } from '../services/types.ts'
 import { createPositions } from '../store/positions.ts'
 import { openStore } from '../store/sqlite.ts'
+import { groupOf as storedGroup } from '../store/testing.ts'
 import { createChats } from './chats.ts'
 import type { ChatEntry } from './history.ts'
 import type { Channel, Incoming } from './types.ts'
 
-export const groupOf = (folder: string, more: Partial<Group> = {}): Group => ({
-  folder,
-  jid: `chat:${folder}`,
-  name: folder,
-  main: false,
-  dialect: 'hatchway',
-  trigger: null,
-  requires_trigger: true,
-  channel: null,
-  added_at: '2026-01-01T00:00:00.000Z',
-  last_activity: null,
-  ...more,
-})
+export const groupOf = (folder: string, more: Partial<Group> = {}): Group =>
+  storedGroup(folder, { jid: `chat:${folder}`, ...more })
 
 /** What Ann says in a chat, unless it is said of somebody else. */
 export const saying = (jid: string, text: string, more: Partial<Incoming> = {}): Incoming => ({

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { type ConfigInput, configSchema } from '../config.ts'
 import type { WorkContext } from '../services/types.ts'
 import { openStore } from '../store/sqlite.ts'
 import { handoverFile, readHandover, writeHandover } from '../supervisor/handover.ts'
+import { makeRepository } from '../supervisor/testing.ts'
 import { createDeploys } from './deploys.ts'
 import { isFor, takeSupervisor, whenSupervisorEnds } from './supervised.ts'
 
@@ -39,18 +40,7 @@ function open(settings: ConfigInput['deploy'] = {}) {
       last_activity: null,
     }),
   )
-  const git = (...args: string[]) =>
-    execFileSync('git', ['-c', 'user.name=Ann', '-c', 'user.email=ann@example.org', ...args], {
-      cwd: directory,
-      encoding: 'utf8',
-    }).trim()
-  const commit = (name: string) => {
-    writeFileSync(join(directory, 'name'), name)
-    git('add', 'name')
-    git('commit', '--quiet', '--message', name)
-    return git('rev-parse', 'HEAD')
-  }
-  git('init', '--quiet', '--initial-branch', 'main')
+  const { git, commit } = makeRepository(directory)
   const first = commit('one')
   const handover = handoverFile(data)
   const restarts: number[] = []

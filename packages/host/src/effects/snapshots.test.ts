@@ -16,23 +16,11 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createLayout, layoutOf } from '../layout.ts'
 import { openStore } from '../store/sqlite.ts'
+import { groupOf as group } from '../store/testing.ts'
 import { createSnapshots } from './snapshots.ts'
 
 const patient = { timeout: 20_000 }
 
-const group = (folder: string, more: Partial<Group> = {}): Group => ({
-  folder,
-  jid: `${folder}@chat`,
-  name: folder,
-  main: false,
-  dialect: 'hatchway',
-  trigger: null,
-  requires_trigger: true,
-  channel: null,
-  added_at: '2026-01-01T00:00:00.000Z',
-  last_activity: null,
-  ...more,
-})
 const task = (id: string, folder: string): Task => ({
   id,
   group: folder,

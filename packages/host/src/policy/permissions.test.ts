@@ -1,22 +1,12 @@
-import { commandTypes, type Group } from '@hatchway/protocol'
+import { commandTypes } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
 import type { Actor, Target } from '../operations/types.ts'
+import { groupOf } from '../store/testing.ts'
 import { authorise, permissions } from './permissions.ts'
 
 const group = (folder: string, main = false): Actor & { kind: 'group' } => ({
   kind: 'group',
-  group: {
-    folder,
-    jid: `${folder}@chat`,
-    name: folder,
-    main,
-    dialect: 'hatchway',
-    trigger: null,
-    requires_trigger: true,
-    channel: null,
-    added_at: '2026-01-01T00:00:00.000Z',
-    last_activity: null,
-  } satisfies Group,
+  group: groupOf(folder, { main }),
 })
 
 test('every command has its row', () => {

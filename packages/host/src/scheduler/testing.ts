@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { perform } from '../operations/index.ts'
 import type { OccurrenceRow } from '../store/agent-types.ts'
 import { openStore } from '../store/sqlite.ts'
+import { groupOf } from '../store/testing.ts'
 import type { Clock } from './clock.ts'
 import { rightsOf } from './rights.ts'
 import { createScheduler, type RunEnd, type SchedulerOptions } from './scheduler.ts'
@@ -132,19 +133,7 @@ export function openBench(
     },
     addGroup: (folder: string, more: Partial<Group> = {}) =>
       store.transaction({ requests: [], taskIds: [] }, transaction =>
-        transaction.insertGroup({
-          folder,
-          jid: `${folder}@chat`,
-          name: folder,
-          main: false,
-          dialect: 'hatchway',
-          trigger: null,
-          requires_trigger: true,
-          channel: null,
-          added_at: '2026-01-01T00:00:00.000Z',
-          last_activity: null,
-          ...more,
-        }),
+        transaction.insertGroup(groupOf(folder, more)),
       ),
     /** what a group, or the operator, asks for, as it would come through the hatch */
     async ask(who: string, type: CommandType, payload: object): Promise<Outcome> {

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Group, Task } from '@hatchway/protocol'
+import type { Task } from '@hatchway/protocol'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AgentStore, NewIncoming, OccurrenceRow, RunRow } from './agent-types.ts'
 import { openStore } from './sqlite.ts'
+import { groupOf as group } from './testing.ts'
 import type { NewMessage, Store } from './types.ts'
 
 function databasePath(): string {
@@ -49,18 +50,6 @@ function open(folders: readonly string[] = ['a', 'b']) {
   }
 }
 
-const group = (folder: string): Group => ({
-  folder,
-  jid: `${folder}@chat`,
-  name: folder,
-  main: false,
-  dialect: 'hatchway',
-  trigger: null,
-  requires_trigger: true,
-  channel: null,
-  added_at: '2026-01-01T00:00:00.000Z',
-  last_activity: null,
-})
 const said = (text: string, more: Partial<NewIncoming> = {}): NewIncoming => ({
   group: 'a',
   jid: 'a@chat',

@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Group, Task } from '@hatchway/protocol'
+import type { Task } from '@hatchway/protocol'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { StoreFailure } from './failure.ts'
 import { type Durability, openStore } from './sqlite.ts'
+import { groupOf as group } from './testing.ts'
 import type { CommandRow, NewMessage, Store, Transaction } from './types.ts'
 
 const storeModule = join(import.meta.dirname, 'sqlite.ts')
@@ -27,18 +28,6 @@ function open(path = databasePath(), durability: Durability = 'process'): Store 
 const write = (store: Store, work: (transaction: Transaction) => void) =>
   store.transaction({ requests: [], taskIds: [] }, work)
 
-const group = (folder: string): Group => ({
-  folder,
-  jid: `${folder}@chat`,
-  name: folder,
-  main: false,
-  dialect: 'hatchway',
-  trigger: null,
-  requires_trigger: true,
-  channel: null,
-  added_at: '2026-01-01T00:00:00.000Z',
-  last_activity: null,
-})
 const task = (id: string, status: Task['status'] = 'active'): Task => ({
   id,
   group: 'a',

@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Handover, handoverFile, readHandover, writeHandover } from './handover.ts'
 import { supervise } from './supervise.ts'
+import { makeRepository } from './testing.ts'
 
 /** What stands in for the daemon: a few lines that are told where the hand-over and their own notes are. */
 const beginning = `
@@ -30,18 +30,7 @@ function open(program: string) {
   const path = handoverFile(join(home, 'data'))
   mkdirSync(join(home, 'data', 'state'), { recursive: true })
   mkdirSync(directory)
-  const git = (...args: string[]) =>
-    execFileSync('git', ['-c', 'user.name=Ann', '-c', 'user.email=ann@example.org', ...args], {
-      cwd: directory,
-      encoding: 'utf8',
-    }).trim()
-  const commit = (name: string) => {
-    writeFileSync(join(directory, 'name'), name)
-    git('add', 'name')
-    git('commit', '--quiet', '--message', name)
-    return git('rev-parse', 'HEAD')
-  }
-  git('init', '--quiet', '--initial-branch', 'main')
+  const { git, commit } = makeRepository(directory)
   const from = commit('one')
   const to = commit('two')
   const handover: Handover = {

@@ -1,5 +1,6 @@
 import { useEffect, useId, useState } from 'react'
 import { Icon } from './icon.tsx'
+import { shortly } from './text.ts'
 
 /** Filters stand in the address: a view can be kept and given to somebody. */
 interface SelectProps {
@@ -32,6 +33,19 @@ export function Select({ label, value = '', all, options, change }: SelectProps)
     </div>
   )
 }
+
+interface GroupSelectProps extends Pick<SelectProps, 'value' | 'change'> {
+  groups: readonly { folder: string; name: string }[]
+}
+
+export const GroupSelect = ({ groups, ...rest }: GroupSelectProps) => (
+  <Select
+    label="Group"
+    all="All groups"
+    options={groups.map(({ folder, name }) => [folder, shortly(name, 40)] as const)}
+    {...rest}
+  />
+)
 
 const pauseMs = 250
 

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { go } from '../shell/route.ts'
 import { Icon, type IconName } from './icon.tsx'
+import { visible } from './text.ts'
 
 /** What every page is made of. */
 export type Tone = 'good' | 'bad' | 'warn' | 'plain' | 'mark'
@@ -164,6 +165,29 @@ export function Field({ label, hint, children }: FieldProps) {
   )
 }
 
+interface TextFieldProps extends Omit<FieldProps, 'children'> {
+  value: string
+  change: (text: string) => void
+  most: number
+  placeholder?: string
+  required?: boolean
+}
+
+/** A line of text. */
+export const TextField = ({ label, hint, value, change, most, ...input }: TextFieldProps) => (
+  <Field label={label} {...(hint === undefined ? {} : { hint })}>
+    {id => (
+      <input
+        id={id}
+        maxLength={most}
+        value={value}
+        onChange={event => change(event.target.value)}
+        {...input}
+      />
+    )}
+  </Field>
+)
+
 /** Name and value, name and value. */
 export const Facts = ({ facts }: { facts: readonly (readonly [string, ReactNode])[] }) => (
   <dl className="facts">
@@ -174,6 +198,23 @@ export const Facts = ({ facts }: { facts: readonly (readonly [string, ReactNode]
       </div>
     ))}
   </dl>
+)
+
+/** Before there is anything to show: that it comes, or why it does not. */
+export const Waiting = ({ value, trouble }: { value: unknown; trouble: string | undefined }) =>
+  trouble !== undefined ? <Trouble>{visible(trouble)}</Trouble> : !value && <Loading />
+
+/** The head of a table. */
+export const Columns = ({ names }: { names: readonly string[] }) => (
+  <thead>
+    <tr>
+      {names.map(name => (
+        <th key={name} scope="col">
+          {name}
+        </th>
+      ))}
+    </tr>
+  </thead>
 )
 
 export const Loading = () => <p className="loading">Loading…</p>

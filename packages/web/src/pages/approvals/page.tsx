@@ -4,7 +4,7 @@ import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { ApprovalCard } from '../../parts/approval-card.tsx'
-import { Badge, Confirm, Empty, Loading, PageFrame, type Tone, Trouble } from '../../parts/parts.tsx'
+import { Badge, Columns, Confirm, Empty, PageFrame, type Tone, Waiting } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
@@ -30,8 +30,7 @@ export function ApprovalsPage() {
   const closed = sorted.filter(({ status }) => status !== 'open')
   return (
     <PageFrame title="Approvals" hint="What agents are not to do without a person">
-      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-      {!value && trouble === undefined && <Loading />}
+      <Waiting value={value} trouble={trouble} />
       {value && open.length === 0 && (
         <Empty icon="approvals" title="Nothing waits for you">
           <p>
@@ -62,14 +61,7 @@ export function ApprovalsPage() {
           <p className="hint">Nothing has been decided yet.</p>
         ) : (
           <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Wanted</th>
-                <th scope="col">Group</th>
-                <th scope="col">Decision</th>
-                <th scope="col">When</th>
-              </tr>
-            </thead>
+            <Columns names={['Wanted', 'Group', 'Decision', 'When']} />
             <tbody>
               {closed.map(approval => (
                 <tr key={approval.id}>

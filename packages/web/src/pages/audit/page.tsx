@@ -4,17 +4,17 @@ import { ask, messageOf, pathOf } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { absolute, count } from '../../parts/figures.ts'
-import { SearchBox, Select } from '../../parts/filters.tsx'
+import { GroupSelect, SearchBox, Select } from '../../parts/filters.tsx'
 import {
   Badge,
+  Columns,
   Empty,
   Facts,
-  Loading,
   PageFrame,
   Panel,
   Source,
   type Tone,
-  Trouble,
+  Waiting,
 } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
@@ -74,13 +74,7 @@ export function AuditPage() {
       >
         <div className="filters">
           <SearchBox label="Search the audit log" value={q} change={text => filter({ q: text })} />
-          <Select
-            label="Group"
-            all="All groups"
-            value={group}
-            options={groups.map(({ folder, name }) => [folder, shortly(name, 40)] as const)}
-            change={text => filter({ group: text })}
-          />
+          <GroupSelect groups={groups} value={group} change={text => filter({ group: text })} />
           <Select
             label="Gate"
             all="All gates"
@@ -89,8 +83,7 @@ export function AuditPage() {
             change={text => filter({ gate: text })}
           />
         </div>
-        {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-        {!entries && trouble === undefined && <Loading />}
+        <Waiting value={entries} trouble={trouble} />
         {entries?.length === 0 && (
           <Empty icon="audit" title={isFiltered ? 'No entry fits' : 'No entry yet'}>
             <p>
@@ -102,15 +95,7 @@ export function AuditPage() {
         )}
         {entries && entries.length > 0 && (
           <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">What</th>
-                <th scope="col">Group</th>
-                <th scope="col">Gate</th>
-                <th scope="col">Outcome</th>
-                <th scope="col">When</th>
-              </tr>
-            </thead>
+            <Columns names={['What', 'Group', 'Gate', 'Outcome', 'When']} />
             <tbody>
               {entries.map(entry => (
                 <tr key={entry.seq} className={String(entry.seq) === id ? 'open' : ''}>
@@ -183,8 +168,7 @@ function AuditPanel({ id, back }: { id: string; back: string }) {
   const { value: entry, trouble } = useAnswer<AuditEntry>(`/api/host/audit/${encodeURIComponent(id)}`)
   return (
     <Panel title={`Entry ${id}`} back={back}>
-      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-      {!entry && trouble === undefined && <Loading />}
+      <Waiting value={entry} trouble={trouble} />
       {entry && (
         <>
           <p>{visible(entry.summary)}</p>

@@ -5,7 +5,17 @@ import { useAnswer } from '../../live/use-answer.ts'
 import { count, sizeOf } from '../../parts/figures.ts'
 import { SearchBox, Select } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { Badge, Empty, Facts, Loading, PageFrame, Panel, Source, Trouble } from '../../parts/parts.tsx'
+import {
+  Badge,
+  Columns,
+  Empty,
+  Facts,
+  PageFrame,
+  Panel,
+  Source,
+  Trouble,
+  Waiting,
+} from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
@@ -37,8 +47,7 @@ export function ErrorsPage() {
   return (
     <div className={`split ${id === undefined ? '' : 'open'}`}>
       <PageFrame title="Errors" hint="Files that were refused, with the reason">
-        {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-        {!value && trouble === undefined && <Loading />}
+        <Waiting value={value} trouble={trouble} />
         {value?.length === 0 && (
           <Empty icon="approvals" title="Nothing was refused">
             <p>
@@ -73,14 +82,7 @@ export function ErrorsPage() {
             )}
             {fitting.length > 0 && (
               <table className="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Reason</th>
-                    <th scope="col">Code</th>
-                    <th scope="col">Group</th>
-                    <th scope="col">When</th>
-                  </tr>
-                </thead>
+                <Columns names={['Reason', 'Code', 'Group', 'When']} />
                 <tbody>
                   {shown.map(entry => (
                     <tr key={entry.id} className={entry.id === id ? 'open' : ''}>
@@ -131,8 +133,7 @@ function ErrorPanel({ id, back, changed }: { id: string; back: string; changed: 
   }
   return (
     <Panel title={value ? visible(value.code) : 'Refused file'} back={back}>
-      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-      {!value && trouble === undefined && <Loading />}
+      <Waiting value={value} trouble={trouble} />
       {value && (
         <>
           <p>{visible(value.error)}</p>

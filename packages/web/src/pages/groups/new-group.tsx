@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
-import { Dialog, Field } from '../../parts/parts.tsx'
+import { Dialog, Field, TextField } from '../../parts/parts.tsx'
 import { announce } from '../../parts/toast.tsx'
 import { go, hrefOf } from '../../shell/route.ts'
 
@@ -54,40 +54,24 @@ export function NewGroup({ hasMain, close, done }: NewGroupProps) {
         }}
       >
         <div className="dialog-body">
-          <Field label="Name">
-            {id => (
-              <input
-                id={id}
-                required
-                maxLength={256}
-                value={name}
-                onChange={event => setName(event.target.value)}
-              />
-            )}
-          </Field>
+          <TextField label="Name" required most={256} value={name} change={setName} />
           <div className="field-row">
-            <Field label="Folder" hint="Letters, digits and hyphens.">
-              {id => (
-                <input
-                  id={id}
-                  required
-                  maxLength={64}
-                  value={itsFolder}
-                  onChange={event => setFolder(event.target.value)}
-                />
-              )}
-            </Field>
-            <Field label="Chat" hint="web:… is a chat in this console.">
-              {id => (
-                <input
-                  id={id}
-                  required
-                  maxLength={256}
-                  value={itsJid}
-                  onChange={event => setJid(event.target.value)}
-                />
-              )}
-            </Field>
+            <TextField
+              label="Folder"
+              hint="Letters, digits and hyphens."
+              required
+              most={64}
+              value={itsFolder}
+              change={setFolder}
+            />
+            <TextField
+              label="Chat"
+              hint="web:… is a chat in this console."
+              required
+              most={256}
+              value={itsJid}
+              change={setJid}
+            />
           </div>
           <Field label="Dialect" hint="What its agent speaks; hatchway unless it comes from another project.">
             {id => (

@@ -5,7 +5,7 @@ import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { SearchBox } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { Badge, Confirm, Empty, Facts, Loading, PageFrame, Panel, Trouble } from '../../parts/parts.tsx'
+import { Badge, Confirm, Empty, Facts, PageFrame, Panel, Waiting } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
@@ -34,8 +34,7 @@ export function GroupsPage() {
   return (
     <div className={`split ${id === undefined ? '' : 'open'}`}>
       <PageFrame title="Groups" hint="Each has a chat, a directory and an agent of its own" actions={add}>
-        {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-        {!value && trouble === undefined && <Loading />}
+        <Waiting value={value} trouble={trouble} />
         {value && value.length > 0 && (
           <div className="filters">
             <SearchBox

@@ -2,10 +2,20 @@ import type { GroupDetails, Run, Transcript } from '../../host/answers.ts'
 import { pathOf } from '../../host/ask.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { clockOf, spanOf } from '../../parts/figures.ts'
-import { Select } from '../../parts/filters.tsx'
+import { GroupSelect, Select } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Markdown } from '../../parts/markdown.tsx'
-import { Badge, Empty, Facts, Loading, PageFrame, Source, type Tone, Trouble } from '../../parts/parts.tsx'
+import {
+  Badge,
+  Columns,
+  Empty,
+  Facts,
+  PageFrame,
+  Source,
+  type Tone,
+  Trouble,
+  Waiting,
+} from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { hrefOf, replace, useRoute } from '../../shell/route.ts'
@@ -34,13 +44,7 @@ function RunList() {
   return (
     <PageFrame title="Runs" hint="What agents did, step by step">
       <div className="filters">
-        <Select
-          label="Group"
-          all="All groups"
-          value={group}
-          options={groups.map(({ folder, name }) => [folder, shortly(name, 40)] as const)}
-          change={text => filter({ group: text })}
-        />
+        <GroupSelect groups={groups} value={group} change={text => filter({ group: text })} />
         <Select
           label="Status"
           all="All"
@@ -54,8 +58,7 @@ function RunList() {
           </button>
         )}
       </div>
-      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-      {!value && trouble === undefined && <Loading />}
+      <Waiting value={value} trouble={trouble} />
       {value?.length === 0 && (
         <Empty icon="runs" title="No run">
           <p>
@@ -71,16 +74,7 @@ function RunList() {
       )}
       {shown.length > 0 && (
         <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Run</th>
-              <th scope="col">Group</th>
-              <th scope="col">Agent</th>
-              <th scope="col">Began</th>
-              <th scope="col">Took</th>
-              <th scope="col">Status</th>
-            </tr>
-          </thead>
+          <Columns names={['Run', 'Group', 'Agent', 'Began', 'Took', 'Status']} />
           <tbody>
             {shown.map(run => (
               <tr key={run.id}>
@@ -118,8 +112,7 @@ function RunView({ id }: { id: string }) {
       hint={<a href={hrefOf('runs')}>All runs</a>}
       actions={run && <Badge tone={tones[run.status]}>{run.status}</Badge>}
     >
-      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-      {!run && trouble === undefined && <Loading />}
+      <Waiting value={run} trouble={trouble} />
       {run && (
         <>
           <section className="box">

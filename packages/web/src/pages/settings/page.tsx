@@ -3,7 +3,7 @@ import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { SearchBox } from '../../parts/filters.tsx'
-import { Badge, Empty, Loading, PageFrame, Trouble } from '../../parts/parts.tsx'
+import { Badge, Columns, Empty, PageFrame, Trouble, Waiting } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
@@ -45,8 +45,7 @@ export function SettingsPage() {
           Only what differs from the default
         </label>
       </div>
-      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-      {!value && trouble === undefined && <Loading />}
+      <Waiting value={value} trouble={trouble} />
       {value && shown.length === 0 && (
         <Empty icon="settings" title="No setting fits">
           <p>{isOwn ? 'Everything is as it comes.' : 'Search for another word.'}</p>
@@ -54,14 +53,7 @@ export function SettingsPage() {
       )}
       {shown.length > 0 && (
         <table className="table settings">
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              <th scope="col">Value</th>
-              <th scope="col">From</th>
-              <th scope="col">Default</th>
-            </tr>
-          </thead>
+          <Columns names={['Setting', 'Value', 'From', 'Default']} />
           <tbody>
             {shown.map(setting => (
               <tr key={setting.name}>

@@ -4,8 +4,8 @@ import { pathOf } from '../../host/ask.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { absolute, count } from '../../parts/figures.ts'
 import { Icon } from '../../parts/icon.tsx'
-import { Empty, Loading, Trouble } from '../../parts/parts.tsx'
-import { shortly, visible } from '../../parts/text.ts'
+import { Empty, Waiting } from '../../parts/parts.tsx'
+import { shortly } from '../../parts/text.ts'
 import { hrefOf, replace } from '../../shell/route.ts'
 import { type DayOfCalendar, monthKey, monthOf, monthsOn, weeksOf } from './calendar.ts'
 
@@ -73,8 +73,7 @@ export function CalendarView({ query, tasks }: CalendarProps) {
           <Icon name="right" />
         </button>
       </header>
-      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-      {!value && trouble === undefined && <Loading />}
+      <Waiting value={value} trouble={trouble} />
       <table className="month">
         <thead>
           <tr>

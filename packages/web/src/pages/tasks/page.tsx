@@ -2,9 +2,9 @@ import { useRef, useState } from 'react'
 import type { GroupDetails, Task } from '../../host/answers.ts'
 import { pathOf } from '../../host/ask.ts'
 import { useAnswer } from '../../live/use-answer.ts'
-import { SearchBox, Select } from '../../parts/filters.tsx'
+import { GroupSelect, SearchBox, Select } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { Badge, Empty, Loading, PageFrame, Panel, Trouble } from '../../parts/parts.tsx'
+import { Badge, Columns, Empty, Loading, PageFrame, Panel, Trouble } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { useMay } from '../../shell/me.ts'
@@ -80,13 +80,7 @@ export function TasksPage() {
           <>
             <div className="filters">
               <SearchBox label="Search tasks" value={q} change={value => filter({ q: value })} />
-              <Select
-                label="Group"
-                all="All groups"
-                value={group}
-                options={groups.map(({ folder, name }) => [folder, shortly(name, 40)] as const)}
-                change={value => filter({ group: value })}
-              />
+              <GroupSelect groups={groups} value={group} change={value => filter({ group: value })} />
               <Select
                 label="Status"
                 all="Active and paused"
@@ -130,15 +124,7 @@ interface TaskTableProps {
 
 const TaskTable = ({ tasks, query, openId }: TaskTableProps) => (
   <table className="table">
-    <thead>
-      <tr>
-        <th scope="col">Task</th>
-        <th scope="col">Group</th>
-        <th scope="col">Runs</th>
-        <th scope="col">Next run</th>
-        <th scope="col">Status</th>
-      </tr>
-    </thead>
+    <Columns names={['Task', 'Group', 'Runs', 'Next run', 'Status']} />
     <tbody>
       {tasks.map(task => (
         <tr key={task.id} className={task.id === openId ? 'open' : ''}>

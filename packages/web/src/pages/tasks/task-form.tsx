@@ -2,7 +2,7 @@ import { useState } from 'react'
 import type { GroupDetails, Task } from '../../host/answers.ts'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
-import { Dialog, Field } from '../../parts/parts.tsx'
+import { Dialog, Field, TextField } from '../../parts/parts.tsx'
 import { visible } from '../../parts/text.ts'
 import { announce } from '../../parts/toast.tsx'
 
@@ -97,31 +97,11 @@ export function TaskForm({ task, groups, close, done }: TaskFormProps) {
                 </select>
               )}
             </Field>
-            <Field label="When">
-              {id => (
-                <input
-                  id={id}
-                  required
-                  maxLength={256}
-                  value={value}
-                  onChange={event => setValue(event.target.value)}
-                />
-              )}
-            </Field>
+            <TextField label="When" required most={256} value={value} change={setValue} />
           </div>
           <p className="hint">{examples[type]}</p>
           <div className="field-row">
-            <Field label="Time zone">
-              {id => (
-                <input
-                  id={id}
-                  maxLength={64}
-                  placeholder="the host’s"
-                  value={zone}
-                  onChange={event => setZone(event.target.value)}
-                />
-              )}
-            </Field>
+            <TextField label="Time zone" most={64} placeholder="the host’s" value={zone} change={setZone} />
             {!task?.job && (
               <Field label="Conversation">
                 {id => (

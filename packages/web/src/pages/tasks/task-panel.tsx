@@ -5,7 +5,17 @@ import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { spanOf } from '../../parts/figures.ts'
 import { Icon } from '../../parts/icon.tsx'
-import { Badge, Confirm, Facts, Loading, Panel, Source, type Tone, Trouble } from '../../parts/parts.tsx'
+import {
+  Badge,
+  Confirm,
+  Facts,
+  Loading,
+  Panel,
+  Source,
+  type Tone,
+  Trouble,
+  Waiting,
+} from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
@@ -114,8 +124,7 @@ export function TaskPanel({ task, groups, back, changed }: TaskPanelProps) {
       )}
       <section>
         <h3>History</h3>
-        {history.trouble !== undefined && <Trouble>{visible(history.trouble)}</Trouble>}
-        {!history.value && history.trouble === undefined && <Loading />}
+        <Waiting value={history.value} trouble={history.trouble} />
         {history.value?.length === 0 && <p className="hint">It has not run yet.</p>}
         <ul className="history">
           {history.value?.map(each => (

@@ -1,7 +1,7 @@
 import type { CommandDetails, CommandStep } from '../../host/answers.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { clockOf, spanOf } from '../../parts/figures.ts'
-import { Badge, Facts, Loading, Panel, Source, Trouble } from '../../parts/parts.tsx'
+import { Badge, Facts, Panel, Source, Waiting } from '../../parts/parts.tsx'
 import { indented, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { hrefOf } from '../../shell/route.ts'
@@ -19,8 +19,7 @@ export function CommandPanel({ id, back }: { id: string; back: string }) {
   const { value, trouble } = useAnswer<CommandDetails>(`/api/host/commands/${encodeURIComponent(id)}`)
   return (
     <Panel title={value ? visible(value.type ?? value.file) : `Command ${id}`} back={back}>
-      {trouble !== undefined && <Trouble>{visible(trouble)}</Trouble>}
-      {!value && trouble === undefined && <Loading />}
+      <Waiting value={value} trouble={trouble} />
       {value && <Details command={value} />}
     </Panel>
   )

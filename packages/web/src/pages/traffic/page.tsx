@@ -3,7 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExter
 import type { Command, GroupDetails } from '../../host/answers.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { clockOf, count, spanOf } from '../../parts/figures.ts'
-import { Select } from '../../parts/filters.tsx'
+import { GroupSelect, Select } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Badge, Empty, Loading, PageFrame, type Tone, Trouble } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
@@ -68,13 +68,7 @@ export function TrafficPage() {
         }
       >
         <div className="filters">
-          <Select
-            label="Group"
-            all="All groups"
-            value={group}
-            options={(groups ?? []).map(({ folder, name }) => [folder, shortly(name, 40)] as const)}
-            change={value => filter({ group: value })}
-          />
+          <GroupSelect groups={groups ?? []} value={group} change={value => filter({ group: value })} />
           <Select
             label="Type"
             all="All types"
