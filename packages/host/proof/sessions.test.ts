@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { post as postFile } from '@hatchway/spool'
 import { describe, expect, type TestContext, test } from 'vitest'
 import { findProgram } from '../src/agents/sandboxes/command.ts'
 import { openHouse, until } from './house.ts'
+import { launch } from './launch.ts'
 
 /** Agents that begin anew, end their scheduled runs and are made by others, in real sandboxes with real files. */
 const missing = findProgram('bwrap') ? undefined : 'bwrap'
@@ -52,6 +54,8 @@ const post = async (house: House, group: string, type: string, payload: object =
     throw error
   }
 }
+const dropAs = (house: House, group: string, text: string) =>
+  postFile(join(house.data, 'ipc', group, 'tasks'), text, { staging: join(house.data, 'spool', 'staging') })
 const nameOf = ({ folder, jid, name }: Record<string, unknown>) => ({ folder, jid, name })
 const answers = (house: House, group = 'main') => {
   const path = join(house.data, 'groups', group, 'answers')
@@ -192,6 +196,26 @@ describe.concurrent('periodic agents', () => {
     )
     expect(await house.hatchway('audit', '--json')).toContain('create_periodic_agent')
   })
+
+  attempt.for(['committed', 'answered'])(
+    `are made once, whole, by a host that is killed (%s)${needs}`,
+    async (fault, context) => {
+      const house = await open(context, echo)
+      await house.daemon()?.stop()
+      const faulty = launch(house.data, { env: { HATCHWAY_FAULT: fault, HATCHWAY_TIMEZONE: 'UTC' } })
+      await faulty.ready
+      dropAs(house, 'main', envelope('killed', 'create_periodic_agent', agent))
+      expect((await faulty.exited).signal).toBe('SIGKILL')
+      await house.up()
+      const answer = join(house.data, 'ipc', 'main', 'responses', 'killed.json')
+      await until(async () => existsSync(answer))
+      expect(JSON.parse(readFileSync(answer, 'utf8'))).toMatchObject({ ok: true })
+      expect(JSON.parse(await house.hatchway('tasks', 'list', '--json'))).toHaveLength(1)
+      expect(JSON.parse(await house.hatchway('groups', 'list', '--json'))).toHaveLength(2)
+      const folder = join(house.data, 'groups', 'grusse-am-morgen')
+      expect(readdirSync(folder).filter(name => name.includes('CLAUDE'))).toEqual(['CLAUDE.md'])
+    },
+  )
 
   attempt(`leave nothing behind when something fails on the way${needs}`, async context => {
     const house = await open(context, echo)
