@@ -11,9 +11,9 @@ import { isAlive, openProject, patiently, program } from './deploy/project.ts'
  * The real supervisor, the real daemon and real restarts, of a project that is deployed in good and broken revisions.
  * Requests come as files, as from an agent in a container that outlives the restart.
  */
-describe('a good revision', () => {
-  test('runs, and the process that came up gives the answer and resumes the agent, once', async () => {
-    const project = await openProject()
+describe.concurrent('a good revision', () => {
+  test('runs, and the process that came up gives the answer and resumes the agent, once', async context => {
+    const project = await openProject(context)
     const before = await project.up()
     const two = project.commit('two')
     project.ask('d-1', { resume_prompt: 'go on' })
@@ -46,8 +46,8 @@ describe('a good revision', () => {
     ])
   })
 
-  test('is built again where a person asks for that', async () => {
-    const project = await openProject()
+  test('is built again where a person asks for that', async context => {
+    const project = await openProject(context)
     const before = await project.up()
     const nothing = await project.hatchway('deploy')
     expect(nothing).toMatchObject({ code: 2, out: '' })
@@ -59,8 +59,8 @@ describe('a good revision', () => {
   })
 })
 
-test('what must not happen is refused at once, and nothing is restarted', async () => {
-  const project = await openProject()
+test.concurrent('what must not happen is refused at once, and nothing is restarted', async context => {
+  const project = await openProject(context)
   const pid = await project.up()
   project.ask('d-1', {}, 'other')
   expect(await project.answer('d-1', 'other')).toMatchObject({ error: { code: 'forbidden' } })
@@ -76,8 +76,8 @@ test('what must not happen is refused at once, and nothing is restarted', async 
   expect(await project.deploys()).toEqual([])
 })
 
-test('a run that a deploy has called cannot deploy', async () => {
-  const project = await openProject()
+test.concurrent('a run that a deploy has called cannot deploy', async context => {
+  const project = await openProject(context)
   const two = project.commit('two')
   project.ask('d-1', { head: two.slice(0, 10), resume_prompt: 'now deploy again' })
   expect(await project.answer('d-1')).toMatchObject({ ok: true })
@@ -87,8 +87,8 @@ test('a run that a deploy has called cannot deploy', async () => {
   expect(await project.deploys()).toHaveLength(1)
 })
 
-test('a revision whose check fails is not started', async () => {
-  const project = await openProject({ check: ['echo looking closely; test "$(cat name)" != bad'] })
+test.concurrent('a revision whose check fails is not started', async context => {
+  const project = await openProject(context, { check: ['echo looking closely; test "$(cat name)" != bad'] })
   const pid = await project.up()
   const bad = project.commit('bad')
   project.ask('d-1', { resume_prompt: 'go on' })
@@ -105,9 +105,9 @@ test('a revision whose check fails is not started', async () => {
   expect(await project.answer('d-2')).toMatchObject({ ok: true })
 })
 
-describe('a revision that does not come up', () => {
-  test('as it ends at once: the one before is built and started again, and a later one can be deployed', async () => {
-    const project = await openProject()
+describe.concurrent('a revision that does not come up', () => {
+  test('as it ends at once: the one before is built and started again, and a later one can be deployed', async context => {
+    const project = await openProject(context)
     const before = await project.up()
     const bad = project.commit('bad', program.broken)
     project.ask('d-1', { resume_prompt: 'go on' })
@@ -147,8 +147,8 @@ describe('a revision that does not come up', () => {
     expect(project.git('rev-parse', '--abbrev-ref', 'HEAD')).toBe('main')
   })
 
-  test('as it hangs: it is ended with everything it has started', async () => {
-    const project = await openProject({
+  test('as it hangs: it is ended with everything it has started', async context => {
+    const project = await openProject(context, {
       healthMs: 2000,
       build: ['cp name built', 'echo // built >> start.mjs'],
     })
@@ -163,8 +163,8 @@ describe('a revision that does not come up', () => {
     expect(project.git('stash', 'list')).toContain('before going back')
   })
 
-  test('and is the only one there is: it is started again until it comes up', async () => {
-    const project = await openProject()
+  test('and is the only one there is: it is started again until it comes up', async context => {
+    const project = await openProject(context)
     const two = project.commit('two', program.moody)
     project.ask('d-1', {})
     expect(await project.answer('d-1')).toMatchObject({ ok: true })
@@ -178,9 +178,9 @@ describe('a revision that does not come up', () => {
   })
 })
 
-describe('the daemon is killed', () => {
-  test('while it builds: the build ends, and whoever asked is told', async () => {
-    const project = await openProject({
+describe.concurrent('the daemon is killed', () => {
+  test('while it builds: the build ends, and whoever asked is told', async context => {
+    const project = await openProject(context, {
       build: ['test "$(cat name)" = one || { echo $$ > building; sleep 1000; }'],
     })
     const before = await project.up()
@@ -194,12 +194,12 @@ describe('the daemon is killed', () => {
     expect(project.heard()).toEqual([])
   })
 
-  test.each([
+  test.for([
     ['before anything was built', 'deploy_stored', { error: { code: 'interrupted' } }],
     ['between the hand-over and its own note of it', 'deploy_handed', { ok: true }],
     ['when all is handed over', 'deploy_restarting', { ok: true }],
-  ])('%s', async (_, step, answer) => {
-    const project = await openProject()
+  ] as const)('%s', async ([, step, answer], context) => {
+    const project = await openProject(context)
     // The daemon that is killed is one that was started with this.
     writeFileSync(join(project.repo, 'fault'), step)
     const before = await project.up()
@@ -218,8 +218,8 @@ describe('the daemon is killed', () => {
     expect(project.heard()).toEqual(isDone ? ['go on'] : [])
   })
 
-  test('as it comes up, before it has said so: it counts as broken', async () => {
-    const project = await openProject()
+  test('as it comes up, before it has said so: it counts as broken', async context => {
+    const project = await openProject(context)
     project.commit('bad', program.hanging)
     project.ask('d-1', { resume_prompt: 'go on' })
     const pid = await patiently('the new one has started', async () =>
@@ -231,8 +231,8 @@ describe('the daemon is killed', () => {
     expect(error?.message).toContain('it was ended by SIGKILL')
   })
 
-  test('right after it has said that it is up: the next one finishes it', async () => {
-    const project = await openProject()
+  test('right after it has said that it is up: the next one finishes it', async context => {
+    const project = await openProject(context)
     project.commit('two')
     writeFileSync(join(project.repo, 'fault'), 'deploy_up')
     project.ask('d-1', { resume_prompt: 'go on' })
@@ -244,9 +244,9 @@ describe('the daemon is killed', () => {
   })
 })
 
-describe('the supervisor is killed', () => {
-  test('and the daemon with it ends; the next one goes on', async () => {
-    const project = await openProject()
+describe.concurrent('the supervisor is killed', () => {
+  test('and the daemon with it ends; the next one goes on', async context => {
+    const project = await openProject(context)
     const before = await project.up()
     await project.end('SIGKILL')
     await patiently('the daemon ends', async () => !isAlive(before))
@@ -257,8 +257,10 @@ describe('the supervisor is killed', () => {
     expect(project.output()).toContain('Another supervisor looks after')
   })
 
-  test('and the daemon behind a shell ends as well', async () => {
-    const project = await openProject({ under: ['sh', '-c', `"${process.execPath}" start.mjs; exit $?`] })
+  test('and the daemon behind a shell ends as well', async context => {
+    const project = await openProject(context, {
+      under: ['sh', '-c', `"${process.execPath}" start.mjs; exit $?`],
+    })
     const before = await project.up()
     project.commit('two')
     project.ask('d-1', {})
@@ -276,8 +278,8 @@ describe('the supervisor is killed', () => {
     expect(await project.pid()).toBe(undefined)
   })
 
-  test('between the end of the old one and the word of the new one: the next one watches anew', async () => {
-    const project = await openProject({ healthMs: 3000 })
+  test('between the end of the old one and the word of the new one: the next one watches anew', async context => {
+    const project = await openProject(context, { healthMs: 3000 })
     project.commit('bad', program.hanging)
     project.ask('d-1', {})
     const started = () => project.lines('starts').filter(line => line.includes('hangs'))
@@ -289,8 +291,8 @@ describe('the supervisor is killed', () => {
     expect(project.git('rev-parse', 'HEAD')).toBe(project.first)
   })
 
-  test('while it goes back: the next one goes on with that', async () => {
-    const project = await openProject({
+  test('while it goes back: the next one goes on with that', async context => {
+    const project = await openProject(context, {
       build: ['cp name built', 'if [ -e slow ]; then echo $$ > building; sleep 1000; fi'],
     })
     project.commit('bad', program.broken.replace('process.exit', `appendFileSync('slow', ''); process.exit`))

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { post } from '@hatchway/spool'
-import { onTestFinished } from 'vitest'
+import type { TestContext } from 'vitest'
 import { z } from 'zod'
 import { statusAnswer } from '../../src/api/answers.ts'
 import { deploysAnswer } from '../../src/api/deploys.ts'
@@ -77,7 +77,7 @@ export interface ProjectOptions {
   under?: readonly string[]
 }
 
-export async function openProject(options: ProjectOptions = {}) {
+export async function openProject({ onTestFinished }: TestContext, options: ProjectOptions = {}) {
   const home = mkdtempSync(join(tmpdir(), 'hatchway-deploy-'))
   const repo = join(home, 'project')
   const data = join(home, 'data')
