@@ -12,10 +12,12 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { post } from '@hatchway/spool'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ConfigInput } from '../src/config.ts'
 import { examine } from '../src/doctor/examine.ts'
 import { layoutOf } from '../src/layout.ts'
@@ -79,6 +81,38 @@ test('a healthy host has nothing bad, with and without a daemon, and looking cha
   ])
     expect(beside).toContainEqual({ what, state: 'good', says })
   expect(readdirSync(layoutOf(config.data).state).filter(name => name.startsWith('backup-'))).toEqual([])
+})
+
+test('a channel that does not deliver is named, with what it said', async () => {
+  const refusing = createHttpServer((_request, response) => void response.writeHead(503).end())
+  await new Promise<void>(resolve => refusing.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void refusing.close())
+  const address = refusing.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const { config, found } = await open({
+    webhook: { url: `http://127.0.0.1:${port}/` },
+  })
+  vi.stubEnv('HATCHWAY_WEBHOOK_SECRET', 'a secret that is long enough')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  await registerGroups(config, [
+    { folder: 'hooked', jid: 'webhook:1', name: 'Hooked', main: false, dialect: 'hatchway' },
+  ])
+  const daemon = await startDaemon(config)
+  onTestFinished(() => daemon.stop())
+  post(
+    join(layoutOf(config.data).ipc, 'hooked', 'messages'),
+    JSON.stringify({ type: 'message', chatJid: 'webhook:1', text: 'hello' }),
+    {},
+  )
+  await vi.waitFor(
+    async () =>
+      expect(await found('channels')).toContainEqual({
+        what: 'channels',
+        state: 'warning',
+        says: expect.stringMatching(/^webhook could not deliver 1 of its messages.*503/),
+      }),
+    { timeout: 60_000 },
+  )
 })
 
 test('a directory that is new is no fault', async () => {

@@ -29,6 +29,9 @@ export const checkupAnswer = z.object({
   modes: z.record(z.string(), z.enum(['events', 'polling'])),
   channels: z.record(z.string(), z.string()).describe('the channel of each group’s chat'),
   webhook: z.string().nullable().describe('why there is none'),
+  troubled: z
+    .array(z.object({ channel: z.string(), waiting: z.int(), error: z.string() }))
+    .describe('channels that could not deliver something yet, and what they said last'),
   services: z.array(health),
 })
 export type Checkup = z.infer<typeof checkupAnswer>
@@ -49,12 +52,26 @@ export async function checkUp(host: Host): Promise<Checkup> {
       groups.map(({ folder, jid }) => [folder, host.chats?.channelOf(jid)?.name ?? 'none']),
     ),
     webhook: host.chats?.webhook.problem ?? null,
+    troubled: troubledIn(host),
     services:
       host
         .services()
         ?.catalogue.services()
         .map(({ name, ok, text }) => ({ name, ok, text })) ?? [],
   }
+}
+
+const looksAt = 10_000
+
+/** A channel shows how it is by what it could not deliver. */
+function troubledIn({ store, chats }: Host): Checkup['troubled'] {
+  const found = new Map<string, Checkup['troubled'][number]>()
+  for (const { jid, error } of store.messages({ status: 'pending', limit: looksAt })) {
+    if (error === null) continue
+    const channel = chats?.channelOf(jid)?.name ?? 'none'
+    found.set(channel, { channel, waiting: (found.get(channel)?.waiting ?? 0) + 1, error })
+  }
+  return [...found.values()]
 }
 
 async function storeOf(host: Host): Promise<Checkup['store']> {

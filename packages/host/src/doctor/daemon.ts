@@ -36,5 +36,6 @@ const looked = async (database: string): Promise<Checkup> => ({
   modes: {},
   channels: {},
   webhook: null,
+  troubled: [],
   services: [],
 })

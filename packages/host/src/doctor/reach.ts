@@ -31,6 +31,12 @@ function channels({ checkup, holder }: Patient): Finding[] {
     ...(hooked.length > 0 && checkup.webhook !== null
       ? [bad('channels', `The webhook, which ${some(hooked)} need, cannot be used: ${checkup.webhook}`)]
       : []),
+    ...checkup.troubled.map(({ channel, waiting, error }) =>
+      warning(
+        'channels',
+        `${channel} could not deliver ${waiting} of its messages so far, which are tried again. It last said: ${error}`,
+      ),
+    ),
   ]
 }
 
