@@ -24,6 +24,8 @@ export default defineConfig({
     commands: 1_000_000,
     messages: 1_000_000,
     runs: 10_000,
+    tasks: 10_000,
+    usageDays: 800,
     audit: 1_000_000,
     fileBytes: 1_073_741_824,
   },

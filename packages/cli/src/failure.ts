@@ -33,6 +33,7 @@ function explain(error: unknown): { sentence: string; exitCode: number } {
     case 'DataDirectoryUnusable':
     case 'DaemonGone':
     case 'StoreTooNew':
+    case 'StoreUnusable':
     case 'AlreadySupervised':
     case 'ArchiveBroken':
     case 'RestoreRefused':

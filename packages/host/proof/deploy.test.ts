@@ -218,6 +218,28 @@ describe.concurrent('the daemon is killed', () => {
     expect(project.heard()).toEqual(isDone ? ['go on'] : [])
   })
 
+  test('while it builds one that does not come up: the one before comes back', async context => {
+    const project = await openProject(context, {
+      build: ['test "$(cat name)" != bad || { echo $$ > building; sleep 1000; }', 'cp name built'],
+    })
+    const before = await project.up()
+    const bad = project.commit('bad', program.broken)
+    project.ask('d-1', {})
+    await patiently('it builds', async () => project.lines('building')[0])
+    process.kill(before, 'SIGKILL')
+    const { error } = await project.answer('d-1')
+    expect(error).toMatchObject({ code: 'rolled_back' })
+    expect(error?.message).toContain('a part is missing')
+    expect(await project.up()).not.toBe(before)
+    expect(project.git('rev-parse', 'HEAD')).toBe(project.first)
+    expect(project.git('rev-parse', 'main')).toBe(bad)
+    expect(project.lines('built')).toEqual(['one'])
+    // Nothing is under way any more.
+    project.commit('better')
+    project.ask('d-2', {})
+    expect(await project.answer('d-2')).toMatchObject({ ok: true })
+  })
+
   test('as it comes up, before it has said so: it counts as broken', async context => {
     const project = await openProject(context)
     project.commit('bad', program.hanging)

@@ -544,6 +544,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           replies.clear(folder)
           runIsOver(folder)
         },
+        decided: folder => new Promise(resolve => running.whenThrough(folder, resolve)),
         mayBegin: folder => !leaving.has(folder),
         tasksChanged: folder => {
           changes.note('tasks')

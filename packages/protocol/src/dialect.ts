@@ -63,6 +63,8 @@ export interface Dialect {
   input(message: InputMessage, name: string): OutgoingFile
   /** asks the session to finish after its current turn */
   close(timestamp: string): OutgoingFile
+  /** asks it to end its current turn now, and to stay; left out: its containers know no such wish */
+  interrupt?(timestamp: string): OutgoingFile
 }
 
 export type { Outcome }

@@ -3,6 +3,7 @@ import { emptyQueue, type InboxState, isBeingListed, wantLook, wantsLook } from 
 import type { Looking } from './looking.ts'
 import { compareFiles, sequenceOfName } from './names.ts'
 import type { Pins } from './pins.ts'
+import { createShare } from './share.ts'
 import type { Shedding } from './shedding.ts'
 import type { Timers } from './timers.ts'
 import type { Trouble } from './trouble.ts'
@@ -38,8 +39,9 @@ export interface Turns {
   stop(): Promise<void>
 }
 
-const share = 32
 const batchLimit = 512
+/** A batch of more is followed by another directory for those claimed next. */
+const bucketLimit = 32
 /** Files are read into memory to be handed over, and large ones take longer. */
 const shareBytes = 512 * 1024
 const batchBytes = 4 * 1024 * 1024
@@ -86,6 +88,7 @@ export function createTurns(options: {
   let arriving = 0
   let caughtUp: (() => void) | undefined
   const through = new Map<InboxState, (() => void)[]>()
+  const share = createShare()
 
   const schedule = () => {
     if (scheduled || consuming || resting || !started || isStopped()) return
@@ -105,10 +108,11 @@ export function createTurns(options: {
   const turn = () => {
     scheduled = false
     if (isStopped() || consuming || resting) return
+    const begun = performance.now()
     const batch = held ?? gather()
     if (batch.length === 0) return afterTurn()
     fault('gathered')
-    hand(batch)
+    hand(batch, begun)
     stayAwake()
   }
 
@@ -127,7 +131,7 @@ export function createTurns(options: {
     if (spinning) setImmediate(spin)
   }
 
-  const hand = (batch: readonly ClaimedFile[]) => {
+  const hand = (batch: readonly ClaimedFile[], begun: number) => {
     const failed = (error: unknown) => {
       for (const file of batch) {
         file.recovered = true
@@ -150,7 +154,8 @@ export function createTurns(options: {
     const taken = () => {
       held = undefined
       heldMs = 0
-      if (batch.length > share) claims.nextBucket()
+      if (batch.length > bucketLimit) claims.nextBucket()
+      share.took(batch.length, performance.now() - begun)
       afterTurn()
     }
     try {
@@ -236,7 +241,7 @@ export function createTurns(options: {
     }
     if (inbox.shed) shedding.some(inbox)
     if (inbox.head === inbox.queue.length) looking.refill(inbox)
-    const bytes = takeFiles(inbox, batch, Math.min(share, allowed?.files ?? share))
+    const bytes = takeFiles(inbox, batch, Math.min(share.size(), allowed?.files ?? Number.POSITIVE_INFINITY))
     if (inbox.shed) shedding.reportDone(inbox)
     if (inbox.head === inbox.queue.length && !inbox.drops.some(isBeingListed)) isThrough(inbox)
     if (inbox.head < inbox.queue.length || inbox.shed || inbox.drops.some(wantsLook)) {

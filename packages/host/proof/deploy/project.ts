@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { post } from '@hatchway/spool'
-import type { TestContext } from 'vitest'
 import { z } from 'zod'
 import { statusAnswer } from '../../src/api/answers.ts'
 import { deploysAnswer } from '../../src/api/deploys.ts'
@@ -77,7 +76,12 @@ export interface ProjectOptions {
   under?: readonly string[]
 }
 
-export async function openProject({ onTestFinished }: TestContext, options: ProjectOptions = {}) {
+/** The test that it is for, or whatever else says when it is over. */
+interface Ending {
+  onTestFinished(close: (about: { task: { result?: { state: string } | undefined } }) => Promise<void>): void
+}
+
+export async function openProject({ onTestFinished }: Ending, options: ProjectOptions = {}) {
   const home = mkdtempSync(join(tmpdir(), 'hatchway-deploy-'))
   const repo = join(home, 'project')
   const data = join(home, 'data')

@@ -37,6 +37,11 @@ const turn = async (ids, texts) => {
   if (text.includes('hang')) await sleep(1e9)
   if (text.includes('refuse')) tell({ type: 'error', message: 'I would rather not', session_id: null })
   if (text.includes('refuse')) process.exit(1)
+  if (text.includes('stumble') && !fs.existsSync(box + '/../stumbled')) {
+    while (!fs.existsSync(box + '/../go')) await sleep(5)
+    fs.writeFileSync(box + '/../stumbled', '')
+    return tell({ type: 'error', message: 'I have stumbled', session_id: null })
+  }
   if (text.includes('chatter')) for (let i = 0; i < 5000; i++) tell({ type: 'result', text: 'blah ' + i, session_id: null })
   if (text.includes('steps')) for (let i = 0; i < 20000; i++) tell({ type: 'step', kind: 'text', text: 'step ' + i })
   while (text.includes('flood')) fs.writeSync(1, 'x'.repeat(1e6) + '\n')
@@ -300,6 +305,17 @@ test('what the agent gives as a reason is what people hear', async () => {
   rig.say('family', 'refuse')
   await until(() => rig.said('family').length === 1)
   expect(rig.said('family')[0]).toContain('I would rather not')
+})
+
+test('what a turn failed on is not answered by the next turn of the same session', async () => {
+  const rig = await openRig({ agents: { closeMs: 200 } }, { DEAF: '1' })
+  rig.say('family', 'stumble')
+  await until(() => rig.agents().running().length === 1)
+  rig.say('family', 'after')
+  await until(() => readdirSync(rig.boxOf('family')).some(name => name.endsWith('.json')))
+  rig.release('family')
+  await rig.hears('family', 'said after', 'said stumble')
+  expect(rig.runs().map(({ error }) => error)).toEqual(['I have stumbled', null])
 })
 
 test('a turn that takes too long is ended', async () => {

@@ -47,6 +47,8 @@ export interface AgentsOptions {
   said(): void
   /** the container of a run is gone, and with it whoever waited for answers in it */
   gone?(folder: string, runId: string): void
+  /** resolves once everything is decided that lies in the group's directories */
+  decided?(folder: string): Promise<void>
   /** whether everything that the last run had asked for is decided; if not, `kick` says when it is */
   mayBegin?(folder: string): boolean
   typing(jid: string, on: boolean): void
@@ -299,6 +301,7 @@ export function createAgents(options: AgentsOptions): Agents {
         if (state !== 'working') kick()
       },
       hasRoom: kick,
+      decided: async () => options.decided?.(group.folder),
       giveUp:
         job === undefined && place.failures + 1 >= attempts
           ? error => `I could not answer that. ${error.slice(0, errorTold)}`

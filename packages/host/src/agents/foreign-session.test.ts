@@ -18,7 +18,13 @@ const until = async (condition: () => boolean) => {
   while (!condition()) await sleep(5)
 }
 
-const openRig = async (dialect: DialectName) => {
+interface RigOptions {
+  limits?: { idleMs: number; runMs: number; closeMs: number }
+  decided?: () => Promise<void>
+}
+const patient = { idleMs: 60_000, runMs: 60_000, closeMs: 60_000 }
+
+const openRig = async (dialect: DialectName, { limits = patient, decided }: RigOptions = {}) => {
   const data = mkdtempSync(join(tmpdir(), 'hatchway-foreign-'))
   const store = openStore({ path: join(data, 'hatchway.db'), durability: 'process' })
   mkdirSync(join(data, 'staging'))
@@ -136,7 +142,8 @@ const openRig = async (dialect: DialectName) => {
     changed: () => {},
     hasRoom: () => {},
     giveUp: undefined,
-    limits: { idleMs: 60_000, runMs: 60_000, closeMs: 60_000 },
+    limits,
+    ...(decided ? { decided } : {}),
     log: pino({ level: 'silent' }),
     now: Date.now,
   })
@@ -273,4 +280,50 @@ test('NovaBot names what it answers', async () => {
   rig.end(0)
   expect(await rig.session.ended).toMatchObject({ error: 'too much', answered: true })
   expect(rig.statuses()).toEqual(['used', 'used', 'waiting'])
+})
+
+test('one that asks to begin anew and ends in the same moment has done what it was told', async () => {
+  const asked = Promise.withResolvers<void>()
+  const rig = await openRig('pynchy', { decided: () => asked.promise })
+  rig.end(0)
+  await until(() => rig.session.state() === 'ended')
+  // What it has asked for is read when it is gone already.
+  rig.session.forget()
+  asked.resolve()
+  expect(await rig.session.ended).toMatchObject({ error: undefined })
+  expect(rig.statuses()).toEqual(['used'])
+})
+
+test('one that ends without a word, and has asked for nothing, has failed', async () => {
+  const rig = await openRig('pynchy', { decided: async () => {} })
+  rig.end(0)
+  expect(await rig.session.ended).toMatchObject({ error: 'The agent ended without an answer.' })
+  expect(rig.statuses()).toEqual(['waiting'])
+})
+
+test('a host that stops does not wait for what an agent has asked for last', async () => {
+  const rig = await openRig('pynchy', { decided: () => new Promise(() => {}) })
+  rig.end(0)
+  await until(() => rig.session.state() === 'ended')
+  rig.session.kill('the host is stopping')
+  expect(await rig.session.ended).toMatchObject({ answered: false })
+  expect(rig.statuses()).toEqual(['waiting'])
+})
+
+test('a turn of NovaBot’s that takes too long is interrupted, people are told, and it stays', async () => {
+  const rig = await openRig('novabot', { limits: { ...patient, runMs: 50 } })
+  await until(() => rig.exists('control/interrupt.json'))
+  rig.put('outbox', `${inputId(1)}-1.json`, { id: inputId(1), status: 'interrupted' })
+  await until(() => rig.session.state() === 'idle')
+  expect(rig.said()).toEqual(['I was interrupted, as that took more than 0.05 s.'])
+  expect(rig.statuses()).toEqual(['used'])
+  // It came too late to be seen, and must not end the next turn.
+  expect(rig.exists('control/interrupt.json')).toBe(false)
+})
+
+test('one that does not let itself be interrupted is ended', async () => {
+  const rig = await openRig('novabot', { limits: { ...patient, runMs: 50, closeMs: 50 } })
+  const { error } = await rig.session.ended
+  expect(error).toContain('it worked on one turn for more than 0.05 s')
+  expect(rig.statuses()).toEqual(['waiting'])
 })

@@ -18,6 +18,8 @@ export interface InputBox {
   post(row: IncomingRow): void
   place(file: OutgoingFile): void
   close(): void
+  /** asks for the end of the turn, and tells how that wish is taken back; undefined: it is one that cannot be asked */
+  interrupt(): (() => void) | undefined
   /** only while nothing of the group runs */
   clear(): Promise<void>
   /** follow-ups that somebody took out; where a time is given (µs), before that */
@@ -74,6 +76,20 @@ export function createInputBox(options: {
     },
     place,
     close: () => place(dialects[dialect].close(now().toISOString())),
+    interrupt() {
+      const file = dialects[dialect].interrupt?.(now().toISOString())
+      if (!file) return undefined
+      place(file)
+      return () => {
+        const box = open(join(directory, dirname(file.path)))
+        if (!box) return
+        try {
+          remove(Buffer.from(`${box.path}/${basename(file.path)}`))
+        } finally {
+          box.close()
+        }
+      }
+    },
     async clear() {
       posted.clear()
       gone.clear()

@@ -44,6 +44,8 @@ export interface OpenAgentsOptions {
   begins(folder: string, run: { id: string; isolated: boolean; taskId: string | null }): void
   /** the group's container is gone, and with it whoever waited for answers */
   gone(folder: string, runId: string): void
+  /** resolves once everything is decided that lies in the group's directories */
+  decided(folder: string): Promise<void>
   /** whether everything that the group's last run had asked for is decided */
   mayBegin(folder: string): boolean
   tasksChanged(folder: string): void
@@ -152,6 +154,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     message: (group, text) => textMessage(positions.next(), group, text, Date.now()),
     said: options.said,
     gone: options.gone,
+    decided: options.decided,
     mayBegin: options.mayBegin,
     typing: options.typing,
     log,

@@ -17,6 +17,7 @@ import type { SandboxExit, SandboxProcess } from './types.ts'
  *   working   it was given something that it has not answered yet
  *   idle      everything is answered; a follow-up is welcome until the idle time is over
  *   closing   it was asked to finish; what comes now is for the next run (lesson 20)
+ *             A turn that takes too long is ended with the sandbox, or, where the agent can be interrupted, by itself.
  *   ended     the sandbox is gone
  *
  * What it was given counts as used only in the commit that stores the answer. Whatever it leaves unanswered, however it
@@ -77,6 +78,8 @@ export interface SessionOptions {
   changed(state: SessionState): void
   /** there may be room for follow-ups that there was not before */
   hasRoom(): void
+  /** resolves once everything is decided that it has put into its directories */
+  decided?(): Promise<void>
   /** what people are told if this run fails, too; undefined: it is tried again */
   giveUp: ((error: string) => string) | undefined
   limits: { idleMs: number; runMs: number; closeMs: number }
@@ -97,6 +100,7 @@ const outputLimit = 64_000_000
 const writtenAfter = 1_000_000
 /** turns that nobody asked for, one after the other */
 const unaskedLimit = 20
+const silence = 'The agent ended without an answer.'
 /** how long an exit may take once nothing runs any more */
 const lostMs = 10_000
 
@@ -109,6 +113,7 @@ export function startSession(options: SessionOptions): Session {
   const open = new Map<string, IncomingRow>(options.rows.map(row => [inputId(row.id), row]))
   const used = new Set<string>(framing.ownRunner ? [] : open.keys())
   const lost = Promise.withResolvers<SandboxExit>()
+  const halted = Promise.withResolvers<void>()
   /** given while it was at something else */
   const asides = new Set<string>()
   /** those of them that it took before it last spoke: that may have been about them, or not */
@@ -136,6 +141,9 @@ export function startSession(options: SessionOptions): Session {
   let woken = true
   let stopping = false
   let isFinished = false
+  let isForgotten = false
+  /** takes back the wish that it ends its turn; undefined: it was not asked to */
+  let interruption: (() => void) | undefined
   let keepsSession = options.keepSession
   let isByDeploy = options.rows.length > 0 && options.rows.every(isDeployed)
   let sessionId = start.session_id
@@ -154,7 +162,7 @@ export function startSession(options: SessionOptions): Session {
     clearTimeout(timer)
     state = next
     if (!gone && next === 'working') {
-      alarm(limits.runMs, () => kill(`it worked on one turn for more than ${limits.runMs / 1000} s`))
+      alarm(limits.runMs, interrupt)
     }
     if (!gone && next === 'idle') alarm(limits.idleMs, close)
     if (!gone && next === 'closing') {
@@ -178,6 +186,29 @@ export function startSession(options: SessionOptions): Session {
     }
   }
 
+  const interrupt = () => {
+    const reason = `it worked on one turn for more than ${limits.runMs / 1000} s`
+    try {
+      interruption = input.interrupt()
+    } catch (error) {
+      options.log.warn({ err: error, ...about }, 'a session could not be interrupted and is ended')
+    }
+    if (!interruption) return kill(reason)
+    transcript.add('notice', `It is interrupted: ${reason}.`)
+    alarm(limits.closeMs, () => kill(reason))
+  }
+  /** A wish that comes too late would end the next turn. */
+  const calm = (): boolean => {
+    if (!interruption) return false
+    try {
+      interruption()
+    } catch (error) {
+      options.log.warn({ err: error, ...about }, 'an interruption could not be taken back')
+    }
+    interruption = undefined
+    return true
+  }
+
   const kill = (reason: string) => {
     if (gone || killedBecause !== undefined) return
     killedBecause = reason
@@ -197,6 +228,7 @@ export function startSession(options: SessionOptions): Session {
   }
   const stop = (reason: string) => {
     stopping = true
+    halted.resolve()
     kill(reason)
   }
 
@@ -249,7 +281,9 @@ export function startSession(options: SessionOptions): Session {
 
   const onResult = (text: string | null, saidAt: number | undefined) => {
     const isFirst = !spoke
-    const answers = finishTurn(text, saidAt)
+    const wasInterrupted = calm() && (text === null || text.trim() === '')
+    const words = `I was interrupted, as that took more than ${limits.runMs / 1000} s.`
+    const answers = finishTurn(wasInterrupted ? words : text, saidAt)
     if (answers > 0 || (isTask && isFirst)) {
       unasked = 0
       printed = 0
@@ -289,7 +323,8 @@ export function startSession(options: SessionOptions): Session {
         noteSession(event.session_id)
         toldError = event.message.slice(0, errorLimit).toWellFormed()
         transcript.add('error', toldError)
-        // What it could not answer is for a fresh run.
+        // What it could not answer is for a fresh run, and no other turn's answer is about it.
+        used.clear()
         close()
     }
   }
@@ -335,7 +370,7 @@ export function startSession(options: SessionOptions): Session {
     if (toldError !== undefined) return toldError
     if (code !== 0) return `The agent ended by itself (${signal ?? `code ${code}`}).`
     const isSilent = isTask ? !spoke : open.size > 0 && !answered
-    return isSilent ? 'The agent ended without an answer.' : undefined
+    return isSilent && !isForgotten ? silence : undefined
   }
 
   const launch = async (): Promise<SandboxExit> => {
@@ -377,7 +412,12 @@ export function startSession(options: SessionOptions): Session {
     clearTimeout(lostTimer)
     await listener?.finish(() => stopping)
     enter('ended')
-    const error = explain(exit)
+    let error = explain(exit)
+    // Some end in the moment in which they ask to: the file that says so may not be read yet.
+    if (error === silence && options.decided) {
+      await Promise.race([options.decided(), halted.promise])
+      error = explain(exit)
+    }
     const complaints = listener?.complaints() ?? ''
     if (complaints !== '') transcript.keep('log', complaints)
     if (error !== undefined) transcript.keep('error', error)
@@ -389,8 +429,8 @@ export function startSession(options: SessionOptions): Session {
         finishTurn(words)
       }
       // One that ended as it should has gone through everything it took.
-      if (error === undefined && !framing.namesUsed) {
-        for (const id of input.taken()) used.add(id)
+      if (error === undefined && !framing.namesUsed) for (const id of input.taken()) used.add(id)
+      if (error === undefined && (!framing.namesUsed || isForgotten)) {
         if ([...used].some(id => open.has(id))) finishTurn(null)
       }
       store.giveBack(runId)
@@ -462,6 +502,7 @@ export function startSession(options: SessionOptions): Session {
     isByDeploy: () => isByDeploy,
     forget() {
       keepsSession = false
+      isForgotten = true
       unreachable ??= 'it begins anew'
     },
     finish() {

@@ -268,7 +268,7 @@ test('what was left over is removed when the host starts', async () => {
   await live.start()
   expect(copies().sort()).toEqual([kept, id].sort())
   await until('it is delivered', () => live.host.store.messages({ status: 'sent' }).length === 1)
-  live.host.store.prune({ commands: 1, messages: 0, runs: 1 })
+  live.host.store.prune({ commands: 1, messages: 0, runs: 1, tasks: 1, usageDays: 1 })
   await live.reopen()
   await live.start()
   expect(copies()).toEqual([id])

@@ -102,6 +102,12 @@ const keep = z.strictObject({
     .describe(
       'Runs of agents that are remembered with their transcripts, the newest. So many scheduled ones too.',
     ),
+  tasks: whole(1, largest)
+    .default(10_000)
+    .describe('Tasks that are over and still remembered, those that ran or were made last.'),
+  usageDays: whole(1, 36_500)
+    .default(800)
+    .describe('Days for which it is remembered what each group has used of the model, up to the last one.'),
   audit: whole(1, largest)
     .default(1_000_000)
     .describe('Entries of the audit log that are kept, the newest. The chain stays verifiable.'),

@@ -127,7 +127,7 @@ test('what is checked out while it is built is not what is started', async () =>
   writeFileSync(join(one.directory, 'go'), '')
   await expect(answer).rejects.toMatchObject({ code: 'conflict' })
   expect(one.restarts).toEqual([])
-  expect(readHandover(one.handover)).toBe(undefined)
+  expect(readHandover(one.handover)?.status).toBe('building')
 })
 
 test('the next process answers, resumes the agent with its own session, and does so once', async () => {

@@ -67,7 +67,9 @@ export function createDeploys(options: DeploysOptions): Deploys {
   const before = readHandover(path)
   const left = deploys.open()
   /** handed over to this process, or to one before it that did not get to say so */
-  let pending = left.find(({ id }) => id === before?.id)
+  let pending = before?.status === 'building' ? undefined : left.find(({ id }) => id === before?.id)
+  /** the one before ended while it built: what is checked out has not come up yet */
+  let unproven = before?.status === 'building' ? before : undefined
   const interrupted = left.filter(row => row !== pending)
 
   const problem =
@@ -201,21 +203,16 @@ export function createDeploys(options: DeploysOptions): Deploys {
     progress({ progress: commands.length, total: commands.length + 1, message: 'restarting' })
   }
 
+  const handOver = ({ id, from, to }: DeployRow, status: 'building' | 'restarting') => {
+    const { build, commandMs, healthMs } = settings
+    writeHandover(path, { id, from, to, directory, build, commandMs, healthMs, status, reason: null })
+  }
+
   /** Resolves when it is in the supervisor's hands. */
   const carryOut = async (row: DeployRow, signal: AbortSignal, progress: (step: Step) => void) => {
     try {
       await build(row, signal, progress)
-      writeHandover(path, {
-        id: row.id,
-        from: row.from,
-        to: row.to,
-        directory,
-        build: settings.build,
-        commandMs: settings.commandMs,
-        healthMs: settings.healthMs,
-        status: 'restarting',
-        reason: null,
-      })
+      handOver(row, 'restarting')
     } catch (error) {
       await settle(row, failureFrom(error), false)
       isBusy = false
@@ -229,7 +226,7 @@ export function createDeploys(options: DeploysOptions): Deploys {
   }
 
   const add = async (asked: Pick<NewDeploy, 'request' | 'group'>, input: DeployInput): Promise<DeployRow> => {
-    if (isBusy || pending) throw new ServiceRefusal('wrong_state', 'Another deploy is under way.')
+    if (isBusy || pending || unproven) throw new ServiceRefusal('wrong_state', 'Another deploy is under way.')
     isBusy = true
     try {
       const revisions = await prepare(input)
@@ -242,9 +239,10 @@ export function createDeploys(options: DeploysOptions): Deploys {
         sessionId: input.session_id ?? null,
         createdAt: now(),
       })
-      fault('deploy_stored')
       const row = deploys.deploy(id)
       if (!row) throw new Error('the deploy that was just stored is not there')
+      handOver(row, 'building')
+      fault('deploy_stored')
       return row
     } catch (error) {
       isBusy = false
@@ -328,6 +326,8 @@ export function createDeploys(options: DeploysOptions): Deploys {
       }
     },
     async up() {
+      if (unproven) writeHandover(path, { ...unproven, status: 'up', reason: stoppedWhileBuilding })
+      unproven = undefined
       const row = pending
       if (!row || !before) return
       const end = await endOf(before, row, running)
@@ -338,8 +338,10 @@ export function createDeploys(options: DeploysOptions): Deploys {
       pending = undefined
     },
     giveUp() {
-      if (pending === undefined || before?.status !== 'restarting' || !options.isSupervised) return
+      const isWatched = unproven !== undefined || (pending && before?.status === 'restarting')
+      if (!isWatched || !options.isSupervised) return
       pending = undefined
+      unproven = undefined
       options.restart(1)
     },
     async stop() {

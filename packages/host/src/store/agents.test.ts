@@ -561,7 +561,39 @@ test('usage is added up per group, day and model', () => {
 })
 
 describe('prune', () => {
-  const limits = { commands: 10, messages: 3, runs: 3 }
+  const limits = { commands: 10, messages: 3, runs: 3, tasks: 3, usageDays: 3 }
+
+  test('keeps the newest tasks that are over, those that are not, and what each was made in', () => {
+    const desk = open()
+    const at = (second: number) => new Date(second * 1000).toISOString()
+    for (let i = 1; i <= 9; i++) {
+      const status = i === 1 ? 'active' : i === 3 ? 'paused' : i % 2 === 0 ? 'cancelled' : 'completed'
+      // The oldest of them ran last.
+      desk.change(task(`${i}`, { status, created_at: at(i), last_run: i === 2 ? at(100) : null }))
+    }
+    desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+      for (let i = 1; i <= 9; i++) {
+        transaction.addTaint('a', `task:${i}`, { corrupted: true, secret: false }, 'a page', 1)
+      }
+    })
+    // Its run goes on, and is to find it at its end.
+    desk.agents.insertOccurrence(occurrence('5', noon, { status: 'running' }))
+    desk.store.prune(limits)
+    const left = desk.store.tasks({}).map(({ id }) => id)
+    expect(left.toSorted()).toEqual(['1', '2', '3', '5', '8', '9'])
+    expect(desk.store.taints.all().map(({ context }) => context)).toEqual(
+      left.toSorted().map(id => `task:${id}`),
+    )
+  })
+
+  test('keeps the usage of the last days on which there was any', () => {
+    const { store, agents } = open()
+    for (const day of ['2025-12-30', '2025-12-31', '2026-01-01', '2026-01-03']) {
+      agents.addUsage({ group: 'a', day, model: 'm', requests: 1, inputTokens: 1, outputTokens: 1 })
+    }
+    store.prune(limits)
+    expect(agents.usage({}).map(({ day }) => day)).toEqual(['2026-01-01', '2026-01-03'])
+  })
 
   test('keeps the newest runs with their transcripts, and those that are not over', () => {
     const { store, agents } = open()

@@ -12,7 +12,7 @@ export interface AgentTables {
   within: SessionTransaction
   forgetGroup(folder: string): void
   /** whether there is more to forget */
-  prune(limits: { messages: number; runs: number }, atATime: number): boolean
+  prune(limits: { messages: number; runs: number; usageDays: number }, atATime: number): boolean
 }
 
 /** What agents need kept, on the same connection as everything else: a turn's end and its message are one commit. */
@@ -38,6 +38,14 @@ export function createAgentTables(
     ...runs
   } = createRunTables(connection)
   const { prune: pruneOccurrences, end: endOccurrence, ...occurrences } = createOccurrenceTable(connection)
+
+  const pruneUsage = (days: number, atATime: number) =>
+    Number(
+      sql(
+        `DELETE FROM usage WHERE (group_folder, day, model) IN (SELECT group_folder, day, model FROM usage
+         WHERE day <= (SELECT date(max(day), '-' || ? || ' days') FROM usage) LIMIT ?)`,
+      ).run(days, atATime).changes,
+    )
 
   return {
     store: {
@@ -87,6 +95,7 @@ export function createAgentTables(
         pruneIncoming(limits.messages, atATime),
         pruneRuns(limits.runs, atATime),
         pruneOccurrences(limits.runs, atATime),
+        pruneUsage(limits.usageDays, atATime),
       ].includes(atATime),
   }
 }

@@ -111,7 +111,7 @@ test('the output of a run is forgotten with its occurrence', async () => {
     store.agents.insertOccurrence(occurrence(id))
     store.jobs.endRun(run(id), end, entry)
   }
-  store.prune({ commands: 10, messages: 10, runs: 1 })
+  store.prune({ commands: 10, messages: 10, runs: 1, tasks: 10, usageDays: 1 })
   expect(['a', 'b', 'c'].map(id => store.jobs.run(id)?.output)).toEqual([
     undefined,
     undefined,

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Task } from '@hatchway/protocol'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { StoreFailure } from './failure.ts'
+import { StoreFailure, StoreUnusable } from './failure.ts'
 import { type Durability, openStore } from './sqlite.ts'
 import { groupOf as group } from './testing.ts'
 import type { CommandRow, NewMessage, Store, Transaction } from './types.ts'
@@ -281,7 +281,7 @@ describe('prune', () => {
       ...[1, 2, 4, 5].map(id => ({ id, status: 'sent' as const, ...settled })),
       { id: 6, status: 'failed', ...settled },
     ])
-    store.prune({ commands: 5, messages: 10, runs: 1 })
+    store.prune({ commands: 5, messages: 10, runs: 1, tasks: 1, usageDays: 1 })
     expect(store.commands({ limit: 100 }).map(({ seq }) => seq)).toEqual([16, 17, 18, 19, 20])
     expect(store.messages({}).map(({ id }) => id)).toEqual([
       3, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
@@ -297,7 +297,25 @@ describe('prune', () => {
   test('has nothing to do where there is less than may be kept', () => {
     const store = open()
     write(store, transaction => transaction.insertCommand(command(1)))
-    store.prune({ commands: 1, messages: 1, runs: 1 })
+    store.prune({ commands: 1, messages: 1, runs: 1, tasks: 1, usageDays: 1 })
     expect(store.commands({ limit: 10 })).toHaveLength(1)
   })
+})
+
+test('a database that another program has locked, or that is none, is told in words', () => {
+  const path = databasePath()
+  openStore({ path, durability: 'process' }).close()
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN EXCLUSIVE')
+  const locked = () => openStore({ path, durability: 'process', waitMs: 10 })
+  expect(locked).toThrow(StoreUnusable)
+  expect(locked).toThrow(`The database ${path} is locked by another program.`)
+  other.close()
+  locked().close()
+
+  const none = databasePath()
+  writeFileSync(none, 'not a database at all, but long enough to be looked at. '.repeat(100))
+  expect(() => openStore({ path: none, durability: 'process' })).toThrow(
+    `The database ${none} is damaged (file is not a database). Restore a backup`,
+  )
 })

@@ -5,7 +5,7 @@ import { createAuditTable } from './audit.ts'
 import { preparedOnce } from './connection.ts'
 import { createCopying } from './copy.ts'
 import { createDeployTable } from './deploys.ts'
-import { StoreFailure } from './failure.ts'
+import { StoreFailure, unusable } from './failure.ts'
 import { createFileTable } from './files.ts'
 import { createJobTable } from './job-runs.ts'
 import { migrate } from './migrate.ts'
@@ -27,6 +27,8 @@ export interface StoreOptions {
   durability: Durability
   /** false: only for a moment, not worth getting ready for many commits */
   prepare?: boolean
+  /** how long another program may have it locked */
+  waitMs?: number
 }
 
 /** Large enough that a busy hour rarely waits for a checkpoint, small enough to be written back in a blink. */
@@ -34,24 +36,31 @@ const checkpointPages = 4000
 /** so many rows at a time are forgotten, so that nobody waits for it */
 const pruneRows = 2000
 
-export function openStore({ path, durability, prepare = true }: StoreOptions): Store {
-  const database = new DatabaseSync(path, { timeout: 5000 })
-  database.exec(`
-    PRAGMA locking_mode = EXCLUSIVE;
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'};
-    PRAGMA wal_autocheckpoint = ${checkpointPages};
-    PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -4000;
-  `)
+/** Throws `StoreUnusable` where it is locked, full or damaged. */
+function openDatabase({ path, durability, prepare = true, waitMs = 5000 }: StoreOptions): DatabaseSync {
+  let database: DatabaseSync | undefined
   try {
+    database = new DatabaseSync(path, { timeout: waitMs })
+    database.exec(`
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'};
+      PRAGMA wal_autocheckpoint = ${checkpointPages};
+      PRAGMA temp_store = MEMORY;
+      PRAGMA cache_size = -4000;
+    `)
     migrate(database)
     if (prepare) growLog(database)
+    return database
   } catch (error) {
-    database.close()
-    throw error
+    database?.close()
+    throw unusable(path, error) ?? error
   }
+}
 
+export function openStore(options: StoreOptions): Store {
+  const { path } = options
+  const database = openDatabase(options)
   const copying = createCopying(database, path, checkpointPages)
   const sql = (text: string) => database.prepare(text)
   const statements = {
@@ -84,6 +93,12 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       sql(`UPDATE tasks SET group_folder = ?, jid = ?, created_by = ?, prompt = ?, script = ?, model = ?,
       schedule_type = ?, schedule_value = ?, timezone = ?, context_mode = ?, status = ?, next_run = ?, last_run = ?,
       last_result = ?, created_at = ?, job = ? WHERE id = ?`),
+
+    pruneTasks: sql(
+      `DELETE FROM tasks WHERE rowid IN (SELECT rowid FROM tasks WHERE status NOT IN ('active', 'paused')
+       ORDER BY coalesce(last_run, created_at) DESC, rowid DESC LIMIT ${pruneRows} OFFSET ?)
+       AND NOT EXISTS (SELECT 1 FROM occurrences WHERE task_id = tasks.id AND status IN ('claimed', 'running'))`,
+    ),
 
     handled: sql('SELECT * FROM commands WHERE seq = ?'),
     answered: sql('SELECT * FROM commands WHERE group_folder = ? AND request_id = ?'),
@@ -347,10 +362,11 @@ export function openStore({ path, durability, prepare = true }: StoreOptions): S
       // Numbers are given in order and hardly any is left out, so the newest one tells where the oldest kept one is.
       const commands = statements.pruneCommands.run(lastSeq() - limits.commands).changes
       const messages = statements.pruneMessages.run(lastMessageId() - limits.messages).changes
+      const tasks = statements.pruneTasks.run(limits.tasks).changes
       const more = agents.prune(limits, pruneRows)
       questions.prune()
       approvals.prune()
-      return more || Number(commands) === pruneRows || Number(messages) === pruneRows
+      return more || [commands, messages, tasks].some(changes => Number(changes) === pruneRows)
     },
     meta(key) {
       const value = statements.meta.get(key)?.value

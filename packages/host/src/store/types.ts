@@ -161,7 +161,13 @@ export interface Store {
   lastSeq(): number
   lastMessageId(): number
   /** forgets some of the oldest rows beyond these numbers; whether there are more */
-  prune(limits: { commands: number; messages: number; runs: number }): boolean
+  prune(limits: {
+    commands: number
+    messages: number
+    runs: number
+    tasks: number
+    usageDays: number
+  }): boolean
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
   /** copies everything, as it was at one moment meanwhile, while the work goes on */

@@ -6,10 +6,13 @@ import { join } from 'node:path'
  * The one file through which daemon and supervisor speak, each of them possibly of another revision than the other, and
  * either of them possibly killed since. Its fields keep their meaning for ever.
  *
- *   restarting ──▶ up                              the daemon that came up says so
- *        │
- *        ├──────▶ failed ──▶ up                    there was nothing to go back to
- *        └──────▶ rolling_back ──▶ rolled_back ──▶ up
+ *   building ──▶ restarting ──▶ up                      the daemon that came up says so
+ *      └────┬─────────┘
+ *           ├──▶ failed ──▶ up                          there was nothing to go back to
+ *           └──▶ rolling_back ──▶ rolled_back ──▶ up
+ *
+ * A daemon that ends while it builds has handed over nothing, and yet what is started next is the new revision, as that
+ * is checked out: it is watched in the same way, and says so when it is up.
  */
 export interface Handover {
   /** of the deploy, in the daemon's store */
@@ -28,7 +31,7 @@ export interface Handover {
   reason: string | null
 }
 
-const statuses = ['restarting', 'up', 'rolling_back', 'rolled_back', 'failed'] as const
+const statuses = ['building', 'restarting', 'up', 'rolling_back', 'rolled_back', 'failed'] as const
 type HandoverStatus = (typeof statuses)[number]
 
 export const handoverFile = (dataDirectory: string): string => join(dataDirectory, 'state', 'deploy.json')

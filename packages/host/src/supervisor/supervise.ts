@@ -82,7 +82,7 @@ async function keepRunning(options: Supervision): Promise<void> {
     if (unfinished?.status === 'rolling_back') await goBack(unfinished, options)
     if (end.aborted) return
     const before = readHandover(path)
-    const watched = before?.status === 'restarting' ? before : undefined
+    const watched = before?.status === 'restarting' || before?.status === 'building' ? before : undefined
     const child = startChild({
       command: options.command,
       isForeign: options.isForeign,

@@ -48,4 +48,5 @@ export const novabot: Dialect = {
   input: (message, name) =>
     json(`inbox/${name}.json`, { id: name, prompt: message.text, timestamp: message.timestamp }),
   close: timestamp => json('control/shutdown.json', { type: 'shutdown', timestamp }),
+  interrupt: timestamp => json('control/interrupt.json', { type: 'interrupt', timestamp }),
 }

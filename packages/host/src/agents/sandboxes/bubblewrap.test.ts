@@ -1,3 +1,5 @@
+import { copyFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createBubblewrap } from './bubblewrap.ts'
 import { findProgram } from './command.ts'
@@ -57,6 +59,19 @@ else {
       })
       const end = await collect(await absent.start(specOf(prepare(agentUser), '')))
       expect(end.problem).toContain('apt-get install bubblewrap')
+    })
+
+    test('one that is removed while the host runs is told of as missing, and found when it is back', async () => {
+      const ground = prepare(agentUser)
+      const program = join(ground.home, 'bwrap')
+      copyFileSync(findProgram('bwrap') ?? '', program)
+      const own = createBubblewrap({ program })
+      expect(await own.check()).toMatchObject({ available: true })
+      rmSync(program)
+      const end = await collect(await own.start(specOf(ground, '')))
+      expect(end.problem).toContain('There is no program `bwrap`')
+      copyFileSync(findProgram('bwrap') ?? '', program)
+      expect(await collect(await own.start(specOf(ground, '')))).toMatchObject({ code: 0 })
     })
   })
 

@@ -29,6 +29,8 @@ export interface BubblewrapOptions {
 const reservedMb = 1024
 const sharedMemoryMb = 64
 
+const missing = 'There is no program `bwrap` on this machine. On Debian: sudo apt-get install bubblewrap'
+
 const statusDescriptor = 3
 const firstDataDescriptor = 4
 
@@ -55,8 +57,7 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
     const fail = (reason: string): Trial => ({ check: { available: false, reason }, features: undefined })
     if (process.platform !== 'linux') return fail('bubblewrap exists only for Linux.')
     const program = bwrap()
-    if (!program)
-      return fail('There is no program `bwrap` on this machine. On Debian: sudo apt-get install bubblewrap')
+    if (!program) return fail(missing)
     if (!findProgram('prlimit') || !findProgram('setpriv'))
       return fail('`prlimit` or `setpriv` is missing. On Debian: sudo apt-get install util-linux')
     const help = await ask(program, ['--help'], { timeoutMs: 5000 })
@@ -226,7 +227,7 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
       if (!features || !program) {
         // Whatever was wrong may have been mended by the next time.
         tried = undefined
-        return stillborn('', check.reason)
+        return stillborn('', program ? check.reason : missing)
       }
       return launch(program, features, spec)
     },
