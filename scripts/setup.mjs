@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// What a command of the README needs beside `npm ci`. Called by npm start, npm test and npm run bench: installs what is
+// What a command of the README needs beside `npm ci`. Called by npm start, npm test and the commands of npm run: installs what is
 // missing where it may, names it where it may not, and does nothing, quickly, where all is there.
 //
 // Plain JavaScript without dependencies, because it also runs on an older Node and before anything is known to work.
@@ -17,22 +17,28 @@ const sandbox = {
 }
 
 /** `program`: what to look for where it is not called like its package; `service`: Debian starts it, which is not wanted. */
+const tests = [
+  sandbox,
+  { package: 'tmux', without: 'tests of the views on a terminal' },
+  { package: 'strace', without: 'tests that make system calls fail' },
+  { package: 'docker.io', program: 'dockerd', service: true, without: 'tests of agents in Docker' },
+  { package: 'containerd', service: true, without: 'tests of agents in Docker' },
+  { package: 'podman', service: true, without: 'tests of agents in Podman' },
+  { package: 'runc', without: 'tests of agents in Docker and Podman' },
+  { package: 'chromium', without: 'tests of the console in a browser' },
+  { package: 'radicale', service: true, without: 'tests of calendars on a real server' },
+]
+
 const purposes = {
   start: [sandbox],
-  test: [
-    sandbox,
-    { package: 'tmux', without: 'tests of the views on a terminal' },
-    { package: 'strace', without: 'tests that make system calls fail' },
-    { package: 'docker.io', program: 'dockerd', service: true, without: 'tests of agents in Docker' },
-    { package: 'containerd', service: true, without: 'tests of agents in Docker' },
-    { package: 'podman', service: true, without: 'tests of agents in Podman' },
-    { package: 'runc', without: 'tests of agents in Docker and Podman' },
-    { package: 'chromium', without: 'tests of the console in a browser' },
-    { package: 'radicale', service: true, without: 'tests of calendars on a real server' },
-  ],
+  test: tests,
+  torture: [...tests, { package: 'faketime', without: 'clocks that jump' }],
   bench: [
+    sandbox,
     { package: 'redis-server', service: true, without: 'the comparison with Redis Streams' },
     { package: 'nats-server', service: true, without: 'the comparison with NATS JetStream' },
+    { package: 'gcc', without: 'the program in C, which shows the limit' },
+    { package: 'libc6-dev', program: 'gcc', without: 'the program in C, which shows the limit' },
     { package: 'chromium', without: 'the figures of the console' },
   ],
 }

@@ -23,13 +23,21 @@ export interface HouseOptions {
   environment?: (home: string) => Record<string, string>
   /** whom the daemon runs as; left out: ourselves */
   uid?: number
+  /** more about the main group, as `groups add` takes it */
+  main?: readonly string[]
+  /** a command that runs the daemon; left out: nothing does */
+  under?: (data: string) => readonly string[]
+  /** makes ready what is to lie there when the daemon starts */
+  before?: (data: string) => void
   /** is given what takes the house down; left out: the test that runs, which is unknown among concurrent ones */
   atEnd?: (close: () => Promise<void>) => void
+  /** all the daemon prints */
+  hear?: (text: string) => void
 }
 
 /** A daemon as people start it, with a main group, and the command line as people use it. */
 export const openHouse = async (options: HouseOptions) => {
-  const { sandbox, uid, environment = () => ({}), atEnd = onTestFinished } = options
+  const { sandbox, uid, main = [], environment = () => ({}), atEnd = onTestFinished } = options
   const home = mkdtempSync(join(tmpdir(), 'hatchway-house-'))
   chmodSync(home, 0o755)
   const data = join(home, 'data')
@@ -55,14 +63,31 @@ export const openHouse = async (options: HouseOptions) => {
   }
   let daemon: Launched | undefined
   const up = async () => {
-    daemon = launch(data, { env, ...as })
+    daemon = launch(data, {
+      env,
+      under: options.under?.(data) ?? [],
+      ...as,
+      ...(options.hear ? { hear: options.hear } : {}),
+    })
     await daemon.ready
   }
   atEnd(async () => {
     await daemon?.stop()
     rmSync(home, { recursive: true, force: true })
   })
-  await hatchway('groups', 'add', '--folder', 'main', '--jid', 'local:main', '--name', 'Main', '--main')
+  await hatchway(
+    'groups',
+    'add',
+    '--folder',
+    'main',
+    '--jid',
+    'local:main',
+    '--name',
+    'Main',
+    '--main',
+    ...main,
+  )
+  options.before?.(data)
   await up()
 
   // A command for each look would cost half a second of a processor. And unlike the commands' own client, which does
@@ -74,6 +99,7 @@ export const openHouse = async (options: HouseOptions) => {
   }
   const only = (group: string | undefined) => (group === undefined ? '' : `&group=${group}`)
   return {
+    home,
     data,
     up,
     hatchway,

@@ -19,6 +19,8 @@ export interface LaunchOptions {
   under?: readonly string[]
   uid?: number
   gid?: number
+  /** all it prints, of which `output` keeps the end */
+  hear?(text: string): void
 }
 
 const hatchway = join(import.meta.dirname, '..', '..', 'cli', 'bin', 'hatchway.mjs')
@@ -57,6 +59,7 @@ export function launch(data: string, options: LaunchOptions = {}): Launched {
   const ready = new Promise<void>((resolve, reject) => {
     const hear = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-20_000)
+      options.hear?.(chunk.toString())
       if (/\bready\b/.test(output)) resolve()
     }
     child.stdout.on('data', hear)

@@ -1,0 +1,51 @@
+import { afterAll, expect, test } from 'vitest'
+import { startDockerEngine } from '../../src/agents/sandboxes/testing/engines.ts'
+import { novabot } from './dialects/novabot.ts'
+import { pynchy } from './dialects/pynchy.ts'
+import type { FeatureId } from './features.ts'
+import { openGround } from './ground.ts'
+import { buildImages } from './images.ts'
+import { judge } from './judge.ts'
+
+/**
+ * Two of the containers of `npm run conformance`, with a little of what they do there: started, spoken to, asked to
+ * finish for a task of their own, and started again. All the rest is that command's.
+ */
+const docker = await startDockerEngine()
+afterAll(() => docker?.stop())
+
+const seen: readonly FeatureId[] = [
+  ...(['uid', 'folders', 'document', 'environment', 'session', 'scheduled', 'close', 'message'] as const),
+  ...(['cron', 'once', 'pause', 'resume', 'cancel', 'tasks-shape', 'tasks-live', 'readonly'] as const),
+]
+
+// On a contributor's machine Docker may be missing, and the name says so; where everything has to be proven it fails.
+const attempt = docker || process.env.CI === 'true' ? test : test.skip
+attempt(`other projects’ containers run as they are${docker ? '' : ' (needs a Docker engine)'}`, async () => {
+  const columns = [novabot, pynchy]
+  await buildImages(columns, docker?.options.environment)
+  const closing: (() => Promise<void>)[] = []
+  const live = async (column: (typeof columns)[number]) => {
+    const environment = docker?.options.environment ?? {}
+    const atEnd = (close: () => Promise<void>) => void closing.push(close)
+    const ground = await openGround({ column, docker: environment, radicale: undefined, atEnd })
+    const did = (order: string) =>
+      ground.until(`it has done ${order}`, () => ground.runsThatDid('other', order).length > 0)
+    await ground.say('other', 'do look messages tasks plan')
+    await did('tick')
+    await ground.say('other', 'do again')
+    await did('again')
+    await ground.until('it is answered', () => ground.isAnswered('other', 'did again'))
+    await ground.stop()
+    const judgements = (await judge(ground)).filter(({ feature }) => seen.includes(feature))
+    expect(judgements).toEqual(
+      column.has.filter(id => seen.includes(id)).map(feature => ({ feature, ok: true, seen: '' })),
+    )
+    expect(ground.runs('other').map(({ kind }) => kind)).toEqual(['chat', 'task', 'chat'])
+  }
+  try {
+    await Promise.all(columns.map(live))
+  } finally {
+    for (const close of closing) await close()
+  }
+})

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messagesAnswer, tasksAnswer } from '../../src/api/answers.ts'
+import { overviewAnswer } from '../../src/api/status.ts'
+import { type OccurrenceAnswer, occurrencesAnswer } from '../../src/api/tasks.ts'
+import type { Launched, LaunchOptions } from '../launch.ts'
+import type { Book } from './book.ts'
+import type { Household } from './household.ts'
+import type { Traffic } from './traffic.ts'
+
+/** how long everything may take to come to its end once nobody hurts it any more */
+const patienceMs = 240_000
+/** a message that failed is tried again after pauses of 1, 4 and 16 seconds */
+const silenceMs = 25_000
+/** due later than this is not waited for: the clock was somewhere else when it was asked for */
+const soonMs = 90_000
+
+/**
+ * Lets a daemon, that nothing is done to, finish everything, and then ends the schedules and the daemon. What is not
+ * finished by then is a problem.
+ */
+export async function comeToRest(
+  household: Household,
+  { book, traffic, how = {} }: { book: Book; traffic: Traffic; how?: LaunchOptions },
+): Promise<string[]> {
+  await traffic.settle()
+  const daemon = household.start(how)
+  try {
+    await daemon.ready
+  } catch (error) {
+    return [`the last daemon did not come up: ${error instanceof Error ? error.message : String(error)}`]
+  }
+  const unfinished = await everythingAnswered(household, { book, traffic })
+  const left = await schedulesEnded(household, daemon)
+  await daemon.stop()
+  traffic.collect()
+  return [...unfinished, ...left]
+}
+
+async function everythingAnswered(
+  household: Household,
+  { book, traffic }: { book: Book; traffic: Traffic },
+): Promise<string[]> {
+  const deadline = performance.now() + patienceMs
+  let silentSince = performance.now()
+  for (;;) {
+    await traffic.goOn()
+    const open = [
+      ...book.said.filter(({ isTaken }) => !isTaken).map(({ word }) => `message ${word} was not taken`),
+      ...book.asked
+        .filter(({ answer, wish }) => !answer && wish !== 'leave')
+        .map(({ kind, word }) => `${kind} ${word} was not answered`),
+    ]
+    const texts = (await household.get('/messages?limit=10000', messagesAnswer))?.map(({ text }) => text)
+    const unheard = book.said.filter(({ word }) => !texts?.some(text => text.includes(word)))
+    const overview = await household.get('/overview', overviewAnswer)
+    const isBusy =
+      overview === undefined ||
+      overview.waiting.messages > 0 ||
+      overview.sessions.some(({ kind }) => kind === 'chat')
+    const soon = (await tasksOf(household)).filter(
+      ({ schedule_type, next_run }) =>
+        schedule_type === 'once' && next_run !== null && Date.parse(next_run) < Date.now() + soonMs,
+    )
+    if (isBusy || open.length > 0 || soon.length > 0) silentSince = performance.now()
+    // What has no answer in its own words may have been answered by the host: then nothing more comes.
+    if (!isBusy && open.length === 0 && soon.length === 0) {
+      if (unheard.length === 0 || performance.now() - silentSince > silenceMs) return []
+    }
+    if (performance.now() > deadline) {
+      return [...open, ...soon.map(({ id }) => `task ${id} is due and does not run`)].slice(0, 20)
+    }
+    await sleep(250)
+  }
+}
+
+const tasksOf = async (household: Household) =>
+  ((await household.get('/tasks', tasksAnswer)) ?? []).filter(({ status }) => status === 'active')
+
+async function schedulesEnded(household: Household, daemon: Launched): Promise<string[]> {
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    const open = await tasksOf(household)
+    for (const { id } of open) await household.ask('POST', `/tasks/${id}/cancel`)
+    const all = (await household.get('/tasks?all=1', tasksAnswer)) ?? []
+    const running: string[] = []
+    for (const { id } of all) {
+      const history = (await household.get(`/tasks/${id}/history?limit=10`, occurrencesAnswer)) ?? []
+      running.push(...history.filter(isOpen).map(run => `${run.id} is ${run.status}`))
+    }
+    const sessions = (await household.get('/overview', overviewAnswer))?.sessions.length
+    if (open.length === 0 && running.length === 0 && sessions === 0) return []
+    if (performance.now() > deadline) return [...running, `${sessions} sessions`, daemon.output().slice(-500)]
+    await sleep(250)
+  }
+}
+
+const isOpen = ({ status }: OccurrenceAnswer) => status === 'claimed' || status === 'running'

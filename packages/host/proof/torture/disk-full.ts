@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, openSync, rmSync, statfsSync, truncateSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createRandom } from '../random.ts'
+import type { Finding } from '../report.ts'
+import { hasProgram, isRoot } from './has.ts'
+import { createKeeper } from './keeper.ts'
+import { keepBusy } from './kills.ts'
+import { inOneScene, openScene, type PartRun, untried } from './parts.ts'
+import { answersRequests } from './probe.ts'
+
+/** The write-ahead log alone is kept at 16 MB. */
+const megabytes = 96
+
+/** A small file system in the place of the data directory. */
+function mountSmall(kind: 'tmpfs' | 'ext4', data: string): void {
+  if (kind === 'tmpfs') {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=755`, 'hatchway', data])
+    return
+  }
+  const image = `${data}.img`
+  closeSync(openSync(image, 'w'))
+  truncateSync(image, megabytes * 1_048_576)
+  execFileSync('mkfs.ext4', ['-q', '-F', '-m', '0', image])
+  execFileSync('mount', ['-o', 'loop', image, data])
+}
+
+/** Takes all the room there is, but for so many bytes. */
+function createFiller(data: string) {
+  const path = join(data, 'filler')
+  return {
+    fill(leftBytes: number) {
+      const { bavail, bsize } = statfsSync(data)
+      const fd = openSync(path, 'a')
+      const block = Buffer.alloc(65_536)
+      try {
+        for (let left = bavail * bsize - leftBytes; left > 0; ) {
+          left -= writeSync(fd, block, 0, Math.min(block.length, left))
+        }
+      } catch (error) {
+        // Somebody else has taken some of it meanwhile.
+        if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+      } finally {
+        closeSync(fd)
+      }
+    },
+    empty: () => rmSync(path, { force: true }),
+  }
+}
+
+/** The disk fills up and is emptied, again and again, under a daemon that is not started anew for it. */
+export async function tortureFullDisk(run: PartRun): Promise<Finding[]> {
+  if (!isRoot || !hasProgram('mount')) return untried('disk-full', 'only root can mount a small disk')
+  const kinds = hasProgram('mkfs.ext4') ? (['ext4', 'tmpfs'] as const) : (['tmpfs'] as const)
+  const kind = createRandom(run.options.seed).pick(kinds)
+  const scene = await openScene(run, {
+    prepare: data => {
+      mountSmall(kind, data)
+      run.closing.add(() => void execFileSync('umount', ['--lazy', data]))
+    },
+  })
+  const { household, traffic } = scene
+  const filler = createFiller(household.data)
+  const keeper = createKeeper(household)
+  let gaveUp = 0
+  const busy = async (seed: number, ms: number) => {
+    const until = performance.now() + ms
+    await keepBusy(traffic, { seed }, () => keeper.isGone() || performance.now() > until)
+  }
+  const findings = await inOneScene(
+    'disk-full',
+    run,
+    scene,
+    async (round, tally) => {
+      const { hurt, seed } = round
+      if (hurt.kind !== 'full') return
+      if (hurt.during === 'start') {
+        await keeper.kill()
+        filler.fill(hurt.leftBytes)
+        const started = keeper.start()
+        // Either it does without, or it says what is missing.
+        await Promise.race([started.ready, started.exited, sleep(10_000)]).catch(() => {})
+        if (keeper.isGone()) {
+          gaveUp++
+          if (!/ENOSPC|no space|disk|full/i.test(keeper.output()))
+            tally.saw(`a start on a full disk failed with: ${keeper.output()}`)
+          filler.empty()
+        }
+      }
+      await keeper.up()
+      const pid = keeper.pid()
+      await busy(seed, hurt.roomMs)
+      filler.fill(hurt.leftBytes)
+      await busy(seed + 1, hurt.fullMs)
+      if (keeper.isGone()) tally.saw(`the daemon ended on a full disk: ${keeper.output()}`)
+      if (hurt.during === 'kill') await keeper.kill()
+      filler.empty()
+      await traffic.settle()
+      await keeper.up()
+      if (hurt.during !== 'kill' && keeper.pid() !== pid) tally.saw('it had to be started again')
+      const trouble = await answersRequests(scene)
+      if (trouble !== undefined) tally.saw(`${trouble} after there was room again`)
+    },
+    { before: keeper.stop },
+  )
+  return [
+    ...findings,
+    {
+      what: `disk-full: starts without room that gave up and said why (${kind})`,
+      seen: String(gaveUp),
+      bound: 'any number',
+      ok: true,
+    },
+  ]
+}

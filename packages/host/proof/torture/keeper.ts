@@ -1,0 +1,46 @@
+import type { Launched, LaunchOptions } from '../launch.ts'
+import type { Household } from './household.ts'
+import { killAlone } from './kills.ts'
+
+/** The daemon of an installation, over rounds that do not end it. */
+export interface Keeper {
+  start(): Launched
+  /** starts one if there is none */
+  up(): Promise<void>
+  isGone(): boolean
+  pid(): number | undefined
+  kill(): Promise<void>
+  stop(): Promise<void>
+  /** its last words */
+  output(): string
+}
+
+export function createKeeper(household: Household, how: LaunchOptions = {}): Keeper {
+  let daemon: Launched | undefined
+  let isGone = true
+  const start = () => {
+    const started = household.start(how)
+    daemon = started
+    isGone = false
+    started.exited.then(() => {
+      if (daemon === started) isGone = true
+    })
+    return started
+  }
+  return {
+    start,
+    async up() {
+      if (isGone) start()
+      await daemon?.ready
+    },
+    isGone: () => isGone,
+    pid: () => daemon?.pid,
+    async kill() {
+      if (daemon && !isGone) await killAlone(daemon)
+    },
+    async stop() {
+      if (daemon && !isGone) await daemon.stop()
+    },
+    output: () => daemon?.output().slice(-400) ?? '',
+  }
+}

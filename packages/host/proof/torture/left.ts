@@ -1,0 +1,64 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isRoot } from './has.ts'
+import type { Household } from './household.ts'
+
+/** Of runs and jobs that are over: processes that carry the installation's mark, its control groups, its mounts. */
+export function leftBehind(household: Household, installation: string | undefined): string[] {
+  const { home, layout } = household
+  return [
+    ...(installation === undefined ? [] : marked(installation)),
+    ...(installation === undefined ? [] : controlGroups(installation)),
+    ...mountsBelow(home)
+      .filter(path => path !== household.data)
+      .map(path => `the mount ${path}`),
+    ...filesIn(join(layout.state, 'runs')),
+    ...filesIn(layout.staging),
+  ]
+}
+
+function marked(installation: string): string[] {
+  const numbers = readdirSync('/proc').filter(name => /^\d+$/.test(name))
+  return numbers.flatMap(pid => {
+    const environment = readIfThere(`/proc/${pid}/environ`)?.split('\0') ?? []
+    const mark = environment.find(entry => entry.startsWith('HATCHWAY_RUN='))
+    if (!mark?.includes(`/${installation}/`)) return []
+    // Dead and only not yet buried counts as over.
+    if (/\) [ZX] /.test(readIfThere(`/proc/${pid}/stat`) ?? ') X ')) return []
+    return [`process ${pid} of ${mark.slice('HATCHWAY_RUN='.length)}`]
+  })
+}
+
+const controlGroupsRoot = '/sys/fs/cgroup'
+function controlGroups(installation: string): string[] {
+  if (!isRoot || !existsSync(controlGroupsRoot)) return []
+  const homes = [
+    controlGroupsRoot,
+    ...readdirSync(controlGroupsRoot).map(name => join(controlGroupsRoot, name)),
+  ]
+    .map(path => join(path, 'hatchway'))
+    .filter(path => existsSync(path))
+  return homes.flatMap(path =>
+    readdirSync(path)
+      .filter(name => name.startsWith(`${installation}@`))
+      .map(name => `the control group ${join(path, name)}`),
+  )
+}
+
+const mountsBelow = (home: string): string[] =>
+  readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map(line => line.split(' ')[1] ?? '')
+    .filter(path => path.startsWith(`${home}/`))
+
+const filesIn = (directory: string): string[] =>
+  existsSync(directory) ? readdirSync(directory).map(name => `the file ${join(directory, name)}`) : []
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messagesAnswer } from '../../src/api/answers.ts'
+import { createRandom } from '../random.ts'
+import type { Kind } from './book.ts'
+import type { Scene } from './parts.ts'
+
+const patienceMs = 90_000
+
+/** Whether an agent's request is answered, as it was before. Undefined: it is. */
+export async function answersRequests(
+  { traffic }: Scene,
+  kind: Kind = 'message',
+): Promise<string | undefined> {
+  const deadline = performance.now() + patienceMs
+  const asked = traffic.ask(kind, createRandom(1))
+  if (!asked) return 'nothing could be asked'
+  while (asked.answer === undefined) {
+    if (performance.now() > deadline) return `no request was answered for ${patienceMs / 1000} s`
+    await sleep(50)
+    traffic.collect()
+  }
+  return asked.answer.ok ? undefined : `a request was refused with ${asked.answer.code}`
+}
+
+/** Whether a person's message is answered by an agent, and not by the host that says why not. Undefined: it is. */
+export async function answersPeople(
+  { traffic, household }: Scene,
+  folder: 'ann' | 'bob',
+): Promise<string | undefined> {
+  const deadline = performance.now() + patienceMs
+  const word = traffic.say(folder)
+  for (;;) {
+    const messages = await household.get(`/messages?limit=10000&group=${folder}`, messagesAnswer)
+    if (messages?.some(({ text }) => text.includes(word) && !text.startsWith('own '))) return undefined
+    if (performance.now() > deadline) {
+      const last = messages?.at(-1)?.text.slice(0, 300)
+      return `a message to ${folder} was not answered for ${patienceMs / 1000} s; the last word there is: ${last}`
+    }
+    await traffic.goOn()
+    await sleep(200)
+  }
+}
