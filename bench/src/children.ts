@@ -7,6 +7,8 @@ export interface Child {
   pid: number
   call(method: string, argument?: unknown, seconds?: number): Promise<unknown>
   end(): Promise<void>
+  /** SIGKILL; resolves when it is gone */
+  kill(): Promise<void>
 }
 
 /** all that are running, with the moment they end */
@@ -63,11 +65,23 @@ const within = async (seconds: number, promise: Promise<void>): Promise<boolean>
 const endSeconds = 10
 const tidySeconds = 60
 
-export const startChild = (file: URL, name: string, { tidies = false } = {}): Child => {
+interface ChildOptions {
+  tidies?: boolean
+  /** for Node itself */
+  flags?: readonly string[]
+  env?: Readonly<Record<string, string>>
+}
+
+export const startChild = (
+  file: URL,
+  name: string,
+  { tidies = false, flags = [], env = {} }: ChildOptions = {},
+): Child => {
   const child = fork(file, {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    execArgv: [],
+    execArgv: [...flags],
+    env: { ...process.env, ...env },
   })
   const { exited, ended, tail } = track(child)
   if (tidies) tidy.add(child)
@@ -112,6 +126,10 @@ export const startChild = (file: URL, name: string, { tidies = false } = {}): Ch
       if (!(await within(tidies ? tidySeconds : endSeconds, exited))) child.kill('SIGKILL')
       await exited
     },
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
   }
 }
 
@@ -120,7 +138,7 @@ export const startProgram = async (
   path: string,
   args: readonly string[],
   reachable: () => Promise<boolean>,
-): Promise<{ pid: number; end(): Promise<void> } | undefined> => {
+): Promise<{ pid: number; end(): Promise<void>; kill(): Promise<void> } | undefined> => {
   const child = spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const { exited, ended } = track(child)
   const end = async () => {
@@ -128,12 +146,43 @@ export const startProgram = async (
     if (!(await within(endSeconds, exited))) child.kill('SIGKILL')
     await exited
   }
+  const kill = async () => {
+    child.kill('SIGKILL')
+    await exited
+  }
   for (let attempt = 0; attempt < 200 && !ended(); attempt++) {
-    if (await reachable()) return { pid: child.pid ?? 0, end }
+    if (await reachable()) return { pid: child.pid ?? 0, end, kill }
     await within(0.05, exited)
   }
   await end()
   return undefined
+}
+
+/** A program that reads its orders on standard input, tells what it does line by line, and ends with its input. */
+export const startPiped = (path: string, args: readonly string[], onLine: (line: string) => void) => {
+  const child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+  const { exited, tail } = track(child)
+  let rest = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) onLine(line)
+  })
+  child.stdin.on('error', error => console.error(`${path}: ${error.message}`))
+  return {
+    pid: child.pid ?? 0,
+    say: (text: string) => child.stdin.write(text),
+    gone: exited.then(() => new Error(`${path} ended: ${tail()}`)),
+    async end() {
+      child.stdin.end()
+      if (!(await within(endSeconds, exited))) child.kill('SIGKILL')
+      await exited
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
 }
 
 /** A program of ours, started as people start it; it has begun when it prints `word`, which is what it `said`. */

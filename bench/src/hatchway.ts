@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startChild } from './children.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import { startChild, startCommand } from './children.ts'
 import { folderOf } from './messages.ts'
-import { asFields, asNumber, asText } from './shape.ts'
+import { asBigint, asFields, asNumber, asText } from './shape.ts'
 import { asStamps, type Stamps } from './stamps.ts'
 
 export type Durability = 'process' | 'full'
@@ -30,6 +32,8 @@ export interface HatchwayOptions {
   agents?: AgentSettings
   /** whether there is a service that gives back what it gets */
   services?: boolean
+  /** where the names of committed files are written down, for when the daemon is killed */
+  ledger?: string
 }
 
 const oneOf = <T extends string>(value: unknown, choices: readonly T[]): T => {
@@ -55,6 +59,7 @@ export const asHatchwayOptions = (value: unknown): HatchwayOptions => {
     quotas: oneOf(fields.quotas, ['default', 'unlimited']),
     record: oneOf(fields.record, ['names', 'count']),
     ...(fields.services === true ? { services: true } : {}),
+    ...(fields.ledger === undefined ? {} : { ledger: asText(fields.ledger) }),
     ...(fields.agents === undefined ? {} : { agents: asAgentSettings(fields.agents) }),
   }
 }
@@ -65,18 +70,25 @@ export interface Hatchway {
   ready(seconds?: number): Promise<number>
   /** what has been committed since it was last asked */
   committed(): Promise<Stamps>
-  /** how many files are committed, and the seconds from the daemon's start to the last of them */
-  progress(): Promise<{ files: number; seconds: number }>
+  /** how many files are committed, when the last of them was, and the seconds from the daemon's start to it */
+  progress(): Promise<{ files: number; at: bigint; seconds: number }>
   waitFor(files: number, seconds: number): Promise<void>
   /** resolves when agents can be started, with the reason if they cannot */
   agentsReady(): Promise<string | undefined>
   /** agents' sessions that run now */
   sessions(): Promise<number>
   stop(): Promise<void>
+  /** SIGKILL; resolves when it is gone */
+  kill(): Promise<void>
 }
 
 const daemonFile = new URL('./daemon.process.ts', import.meta.url)
 const stopSeconds = 60
+/** as the command `hatchway` does it for the daemon */
+const asStarted = {
+  flags: ['--semi-space-growth-factor=1'],
+  env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/hatchway', import.meta.url)) },
+}
 
 export const directoryOf = (data: string, group: number, sub: string) =>
   join(data, 'ipc', folderOf(group), sub)
@@ -97,7 +109,7 @@ export const registerWithHatchway = async (options: HatchwayOptions): Promise<vo
 /** Begins the daemon on a data directory whose groups are registered; files may be waiting there already. */
 export const startHatchway = async (options: HatchwayOptions): Promise<Hatchway> => {
   const begin = performance.now()
-  const child = startChild(daemonFile, `Hatchway (${options.durability})`)
+  const child = startChild(daemonFile, `Hatchway (${options.durability})`, asStarted)
   await child.call('start', options)
   return {
     pid: child.pid,
@@ -107,8 +119,8 @@ export const startHatchway = async (options: HatchwayOptions): Promise<Hatchway>
     },
     committed: async () => asStamps(await child.call('take')),
     async progress() {
-      const { files, seconds } = asFields(await child.call('progress', undefined, 300))
-      return { files: asNumber(files), seconds: asNumber(seconds) }
+      const { files, at, seconds } = asFields(await child.call('progress', undefined, 300))
+      return { files: asNumber(files), at: asBigint(at), seconds: asNumber(seconds) }
     },
     async waitFor(files, seconds) {
       await child.call('waitFor', files, seconds)
@@ -122,6 +134,26 @@ export const startHatchway = async (options: HatchwayOptions): Promise<Hatchway>
       await child.call('stop', undefined, stopSeconds)
       await child.end()
     },
+    kill: child.kill,
+  }
+}
+
+/** The daemon alone, as people run it: what the benchmark would add to it must not be counted. */
+export const startUp = (data: string) =>
+  startCommand(
+    new URL('../../packages/cli/bin/hatchway.mjs', import.meta.url),
+    ['up', '--data', data],
+    /ready/,
+  )
+
+/** How often the journal says that each file was handled. */
+export const journalled = (data: string): Map<string, number> => {
+  const journal = new DatabaseSync(join(data, 'state', 'hatchway.db'), { readOnly: true })
+  try {
+    const rows = journal.prepare('SELECT file, count(*) AS times FROM commands GROUP BY file').all()
+    return new Map(rows.map(({ file, times }) => [asText(file), asNumber(times)]))
+  } finally {
+    journal.close()
   }
 }
 

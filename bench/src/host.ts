@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import * as host from '@hatchway/host'
-import { type ChatEventAnswer, connect, newEntryAnswer } from '@hatchway/host/api'
+import type { ChatEventAnswer } from '@hatchway/host/api'
 import type { HatchwayOptions } from './hatchway.ts'
 import { chatJidOf, folderOf, jidOf } from './messages.ts'
 
@@ -77,6 +77,8 @@ const patience = 30_000
 /** A person with a chat open, as the terminal has it: over the daemon's socket, and told by its events. */
 export const openChat = async (data: string, group: number): Promise<Chat> => {
   const config = await host.loadConfig({ data, cwd: data, env: {} })
+  // only whoever chats loads it: the daemon is measured in a process of this file, too
+  const { connect, newEntryAnswer } = await import('@hatchway/host/api')
   const client = await connect(config)
   const jid = chatJidOf(group)
   const leaving = new AbortController()

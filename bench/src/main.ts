@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endChildren, killChildren } from './children.ts'
 import { removeTree, syncDisk } from './disk.ts'
+import { writeDocs } from './docs.ts'
 import { describeMachine, quietEnough, shareInUse } from './machine.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import type { Row, RowResult } from './row.ts'
@@ -10,15 +11,17 @@ import { chat } from './rows/chat.ts'
 import { consoleRow } from './rows/console.ts'
 import { drain } from './rows/drain.ts'
 import { flow } from './rows/flow.ts'
+import { growth } from './rows/growth.ts'
 import { idle } from './rows/idle.ts'
 import { latency } from './rows/latency.ts'
 import { mcp } from './rows/mcp.ts'
 import { memory } from './rows/memory.ts'
+import { methodsRow } from './rows/methods.ts'
 import { recall } from './rows/recall.ts'
 import { receipt } from './rows/receipt.ts'
 import { service } from './rows/service.ts'
 import { session } from './rows/session.ts'
-import { coloured, table } from './table.ts'
+import { coloured, grid, table } from './table.ts'
 
 const rows: readonly Row[] = [
   latency,
@@ -32,9 +35,13 @@ const rows: readonly Row[] = [
   mcp,
   session,
   recall,
+  methodsRow,
+  growth,
   consoleRow,
 ]
 const resultsDirectory = fileURLToPath(new URL('../results', import.meta.url))
+
+const docsFile = fileURLToPath(new URL('../../docs/benchmark.md', import.meta.url))
 
 const progress = (text: string) => process.stderr.write(`${text}\n`)
 
@@ -43,6 +50,12 @@ type Outcome = RowResult & { inUse: number }
 
 const busy = (inUse: number) =>
   `others keep the machine ${Math.round(inUse * 100)} % busy: measure again when it is quiet`
+
+/** What a reader of the page has to know of a figure. */
+const doubtsOf = ({ inUse }: Outcome, { quick }: Options) => [
+  ...(quick ? ['quick'] : []),
+  ...(inUse > quietEnough ? ['machine busy'] : []),
+]
 
 /** One row that breaks must not take the others' figures with it. */
 const runRow = async (row: Row, base: string, { quick, minutes }: Options): Promise<Outcome> => {
@@ -75,7 +88,10 @@ const runAll = async (options: Options, base: string): Promise<number> => {
   for (const row of options.rows) results.set(row.name, await runRow(row, base, options))
 
   const all = [...results.values()]
-  console.log(`\n${coloured(table(all.flatMap(({ lines }) => lines)))}`)
+  const lines = all.flatMap(result => result.lines)
+  if (lines.length > 0) console.log(`\n${coloured(table(lines))}`)
+  for (const { title, heads, rows, notes } of all.flatMap(({ sheets = [] }) => sheets))
+    console.log(`\n${title}\n\n${grid(heads, rows)}\n\n${notes.join('\n')}`)
   const missing = new Set(all.flatMap(result => result.missing))
   const broken = [...results].flatMap(([name, result]) =>
     result.broken ? [`${name}: ${result.broken.split('\n', 1)[0]}`] : [],
@@ -85,10 +101,26 @@ const runAll = async (options: Options, base: string): Promise<number> => {
   )
   for (const text of [...missing, ...broken, ...noisy]) console.log(text)
 
+  for (const { title, notes } of all.flatMap(({ pictures = [] }) => pictures))
+    console.log(`\n${title}: a picture\n${notes.join('\n')}`)
   const report = { startedAt, quick: options.quick, machine, rows: Object.fromEntries(results) }
   mkdirSync(resultsDirectory, { recursive: true })
   for (const file of [join(resultsDirectory, 'latest.json'), options.json]) {
     if (file !== undefined) writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`)
+  }
+  for (const { name, svg } of all.flatMap(({ pictures = [] }) => pictures))
+    writeFileSync(join(resultsDirectory, `${name}.svg`), svg)
+  if (options.docs) {
+    const parts = [...results].map(([name, result]) => ({ name, result, doubts: doubtsOf(result, options) }))
+    const { cores, filesystem, node } = machine
+    const where = `${cores} cores, ${filesystem}, Node ${node}`
+    const refused = writeDocs(
+      docsFile,
+      where,
+      parts,
+      rows.map(({ name }) => name),
+    )
+    console.log(refused ?? 'docs/benchmark.md is written')
   }
   return broken.length > 0 || (options.strict && missing.size > 0) ? 1 : 0
 }

@@ -7,6 +7,7 @@ export interface Options {
   quick: boolean
   minutes: number | undefined
   strict: boolean
+  docs: boolean
   json: string | undefined
   directory: string
 }
@@ -19,6 +20,7 @@ Measures Hatchway and its peers side by side on this machine, and prints one tab
   --minutes N       how long the row console watches memory (60, or 1 with --quick)
   --only ROW,...    only these rows:
 ${rows.map(({ name, title }) => `                      ${name.padEnd(8)} ${title}`).join('\n')}
+  --docs            write docs/benchmark.md and its pictures; rows that are not measured stay as they are
   --json FILE       write the figures there too (always in bench/results/latest.json)
   --dir DIRECTORY   work there, on the disk you want to know about (now ${tmpdir()})
   --strict          fail when a peer is missing, as with CI=true
@@ -37,6 +39,7 @@ export const readOptions = (
         quick: { type: 'boolean', default: false },
         minutes: { type: 'string' },
         only: { type: 'string' },
+        docs: { type: 'boolean', default: false },
         json: { type: 'string' },
         dir: { type: 'string', default: tmpdir() },
         strict: { type: 'boolean', default: process.env.CI === 'true' },
@@ -55,6 +58,7 @@ export const readOptions = (
       quick: values.quick,
       minutes,
       strict: values.strict,
+      docs: values.docs,
       json: values.json,
       directory: values.dir,
     }

@@ -11,6 +11,17 @@ export const processorSeconds = (pid: number): number => {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
+/**
+ * The same to the nanosecond, summed over the threads it has now: a clock tick is too coarse for what does next to
+ * nothing. Only for two moments between which no thread ends.
+ */
+export const threadSeconds = (pid: number): number =>
+  readdirSync(`/proc/${pid}/task`).reduce(
+    (sum, thread) =>
+      sum + Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e9,
+    0,
+  )
+
 /** Resident memory of a process, in MB. */
 export const residentMegabytes = (pid: number): number => {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
@@ -18,7 +29,14 @@ export const residentMegabytes = (pid: number): number => {
   return (Number(kilobytes) * 1024) / 1e6
 }
 
-/** The same with what is shared divided among those who share it. */
+/** The most it has had so far, in MB. */
+export const highestMegabytes = (pid: number): number => {
+  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  if (kilobytes === undefined) throw new Error(`process ${pid} has no memory any more`)
+  return (Number(kilobytes) * 1024) / 1e6
+}
+
+/** Resident memory with what is shared divided among those who share it. */
 export const proportionalMegabytes = (pid: number): number => {
   const kilobytes = /^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]
   if (kilobytes === undefined) throw new Error(`process ${pid} has no memory any more`)

@@ -1,16 +1,16 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileNames, messageBody } from './messages.ts'
-import { pause, post } from './post.ts'
+import { post } from './post.ts'
 import { serve } from './serve.ts'
 import { asFields, asNumber, asTexts } from './shape.ts'
-import { stampLog } from './stamps.ts'
+import { writing } from './writing.ts'
 
 /**
  * The process that stands for the agents: writes messages into the directories it is given, one group after the
  * other, and tells afterwards when each was renamed.
  */
-const log = stampLog()
 let names = fileNames(0)
 
 const writeOne = (directories: readonly string[], index: number) => {
@@ -30,30 +30,11 @@ serve({
     names = fileNames(asNumber(argument))
   },
 
-  /** `count` messages with a pause of `gap` ms before each; `even`: exactly so, as near as a timer can */
-  async trickle(argument) {
-    const { directories, count, gap, even } = asFields(argument)
+  ...writing(({ directories }) => {
     const into = asTexts(directories)
-    const wait = even === true ? sleep : pause
-    for (let index = 0; index < asNumber(count); index++) {
-      await wait(asNumber(gap))
-      const { name, at } = writeOne(into, index)
-      log.add(name, at)
-    }
-    return log.take()
-  },
-
-  /** messages without any pause for `seconds` */
-  flow(argument) {
-    const { directories, seconds } = asFields(argument)
-    const into = asTexts(directories)
-    const end = process.hrtime.bigint() + BigInt(Math.round(asNumber(seconds) * 1e9))
-    for (let index = 0; process.hrtime.bigint() < end; index++) {
-      const { name, at } = writeOne(into, index)
-      log.add(name, at)
-    }
-    return log.take()
-  },
+    let index = 0
+    return () => writeOne(into, index++)
+  }),
 
   /** so many messages in every second, whatever a single one takes */
   async steady(argument) {
@@ -69,13 +50,15 @@ serve({
     return { count, seconds: (performance.now() - begin) / 1000 }
   },
 
-  /** a backlog: `count` messages, which nobody is watching for yet */
+  /** a backlog: `count` messages, which nobody is watching for yet, so that they need no temporary name */
   async fill(argument) {
     const { directories, count } = asFields(argument)
     const into = asTexts(directories)
     for (const directory of into) mkdirSync(directory, { recursive: true })
     for (let index = 0; index < asNumber(count); index++) {
-      writeOne(into, index)
+      const group = index % into.length
+      const now = new Date()
+      writeFileSync(join(into[group] ?? '', names(now)), messageBody(group, now))
       if (index % 1000 === 0) await eventLoopTurn()
     }
   },

@@ -19,8 +19,28 @@ export interface Line {
   met?: boolean
 }
 
+/** A table of its own, for what does not fit Hatchway against one limit. */
+export interface Sheet {
+  title: string
+  heads: readonly string[]
+  rows: readonly (readonly string[])[]
+  /** what a reader of the figures has to know */
+  notes: readonly string[]
+}
+
+/** An SVG, to be written as `{name}.svg`. */
+export interface Picture {
+  name: string
+  title: string
+  svg: string
+  /** what cannot be seen in it */
+  notes: readonly string[]
+}
+
 export interface RowResult {
   lines: Line[]
+  sheets?: Sheet[]
+  pictures?: Picture[]
   /** the numbers behind the lines, for the JSON file */
   figures: Record<string, unknown>
   /** what could not be measured, each with the reason */

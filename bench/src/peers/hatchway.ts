@@ -6,10 +6,12 @@ import {
   directoryOf,
   type Hatchway,
   type HatchwayOptions,
+  journalled,
   refuseRefusals,
   registerWithHatchway,
   startHatchway,
 } from '../hatchway.ts'
+import { type Method, openMailbox } from '../mailbox.ts'
 import { idleGap } from '../post.ts'
 import { asStamps } from '../stamps.ts'
 import { relayContender } from './relay.ts'
@@ -58,3 +60,45 @@ export const latencyContender = ({ hatchway, options, end }: Opened, producer: C
     end,
   })
 }
+
+const promises: Record<Durability, string> = {
+  process: 'committed, survives the end of the process',
+  full: 'committed and synced, survives a power cut',
+}
+
+/** Hatchway as one method among others, with NanoClaw's files. */
+export const hatchwayMethod = (durability: Durability): Method => ({
+  name: hatchwayName(durability),
+  how: promises[durability],
+  async open(base, { producer, ledger }) {
+    const options: HatchwayOptions = {
+      data: join(base, `hatchway-${durability}`),
+      durability,
+      groups: 1,
+      dialect: 'nanoclaw',
+      quotas: 'default',
+      record: 'names',
+      ...(ledger === undefined ? {} : { ledger }),
+    }
+    await registerWithHatchway(options)
+    return openMailbox({
+      async receive() {
+        const hatchway = await startHatchway(options)
+        await hatchway.ready()
+        return {
+          pid: hatchway.pid,
+          take: hatchway.committed,
+          kill: hatchway.kill,
+          async end() {
+            await hatchway.stop()
+            refuseRefusals(options.data)
+          },
+        }
+      },
+      writer: producer,
+      to: { directories: [directoryOf(options.data, 0, 'messages')] },
+      ledger,
+      handled: () => journalled(options.data),
+    })
+  },
+})

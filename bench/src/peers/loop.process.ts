@@ -19,6 +19,7 @@ serve({
         files++
       }
     }
-    return { files, seconds: Number(process.hrtime.bigint() - start) / 1e9 }
+    const at = process.hrtime.bigint()
+    return { files, at, seconds: Number(at - start) / 1e9 }
   },
 })

@@ -1,45 +1,51 @@
 import { AckPolicy, jetstream, jetstreamManager, StorageType } from '@nats-io/jetstream'
-import { connect, type NatsConnection } from '@nats-io/transport-node'
+import { connect, type NatsConnection, nanos } from '@nats-io/transport-node'
 import { messageBody } from '../messages.ts'
-import { idleGap, pause } from '../post.ts'
+import { receiving } from '../receiving.ts'
 import { serve } from '../serve.ts'
 import { asFields, asNumber } from '../shape.ts'
-import { stampLog } from '../stamps.ts'
+import { writing } from '../writing.ts'
 
 const stream = 'messages'
 const durable = 'host'
-const log = stampLog()
+const atOnce = 200
 
 const connected = (port: number) => connect({ servers: `127.0.0.1:${port}` })
-let connection: NatsConnection | undefined
+const { open, handled, methods } = receiving()
+let writer: NatsConnection | undefined
 
 serve({
-  async consume(port) {
-    connection = await connected(asNumber(port))
+  async begin(argument) {
+    const fields = asFields(argument)
+    open(fields)
+    const connection = await connected(asNumber(fields.port))
     const manager = await jetstreamManager(connection)
     await manager.streams.add({ name: stream, subjects: [stream], storage: StorageType.File })
-    await manager.consumers.add(stream, { durable_name: durable, ack_policy: AckPolicy.Explicit })
+    await manager.consumers.add(stream, {
+      durable_name: durable,
+      ack_policy: AckPolicy.Explicit,
+      // what a killed consumer had is given out again after this: waited for where there is a ledger
+      ...(fields.ledger === undefined ? {} : { ack_wait: nanos(2000) }),
+    })
     const consumer = await jetstream(connection).consumers.get(stream, durable)
     await consumer.consume({
       callback(message) {
         message.json()
-        log.add(String(message.seq), process.hrtime.bigint())
+        handled(String(message.seq))
         message.ack()
       },
     })
   },
-  async publish(argument) {
-    const { port, count } = asFields(argument)
-    connection ??= await connected(asNumber(port))
-    const client = jetstream(connection)
-    for (let index = 0; index < asNumber(count); index++) {
-      await pause(idleGap)
+  ...methods,
+
+  ...writing(async to => {
+    writer ??= await connected(asNumber(to.port))
+    const client = jetstream(writer)
+    return async () => {
       const body = messageBody(0, new Date())
       const at = process.hrtime.bigint()
       const { seq } = await client.publish(stream, body)
-      log.add(String(seq), at)
+      return { name: String(seq), at }
     }
-    return log.take()
-  },
-  take: () => log.take(),
+  }, atOnce),
 })

@@ -47,7 +47,7 @@ export const startServer = async (path: string, args: (port: number) => string[]
   for (let attempt = 0; attempt < 3; attempt++) {
     const port = await freePort()
     const server = await startProgram(path, args(port), () => listens(port))
-    if (server !== undefined) return { port, end: server.end }
+    if (server !== undefined) return { ...server, port }
   }
   throw new Error(`${path} does not start`)
 }

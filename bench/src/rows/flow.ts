@@ -15,6 +15,7 @@ import { quantile } from '../statistics.ts'
 const groups = 20
 const producers = 2
 const patience = 300
+const everything = Number.MAX_SAFE_INTEGER
 const target = 'lost 0, twice 0'
 
 const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {
@@ -37,7 +38,7 @@ const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {
   for (const [number, writer] of writers.entries()) await writer.call('number', number)
   const directories = directoriesOf(options.data, groups, 'messages')
   const reports = await Promise.all(
-    writers.map(writer => writer.call('flow', { directories, seconds }, patience)),
+    writers.map(writer => writer.call('burst', { directories, count: everything, seconds }, patience)),
   )
   for (const writer of writers) await writer.end()
   const sent = reports.map(asStamps)

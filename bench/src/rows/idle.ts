@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startCommand } from '../children.ts'
 import { count } from '../format.ts'
-import { type HatchwayOptions, registerWithHatchway } from '../hatchway.ts'
+import { type HatchwayOptions, registerWithHatchway, startUp } from '../hatchway.ts'
 import { processorSeconds, residentMegabytes } from '../proc.ts'
 import type { Line, Row, RowResult, Setting } from '../row.ts'
 
@@ -20,14 +19,6 @@ const line = (what: string, unit: string, limit: number, value: number, digits: 
   met: value <= limit,
 })
 
-/** The daemon alone, as people run it: what the benchmark would add to it must not be counted. */
-const up = (data: string) =>
-  startCommand(
-    new URL('../../../packages/cli/bin/hatchway.mjs', import.meta.url),
-    ['up', '--data', data],
-    /ready/,
-  )
-
 const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {
   const seconds = quick ? 30 : 60
   const options: HatchwayOptions = {
@@ -40,12 +31,12 @@ const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {
   }
   await registerWithHatchway(options)
   // the limit is for a data directory that is in use; what the very first start adds is in the figures
-  const first = await up(options.data)
+  const first = await startUp(options.data)
   const firstReadyMs = first.readyMs
   await first.end()
   say(`first start: ready in ${count(firstReadyMs)} ms`)
 
-  const hatchway = await up(options.data)
+  const hatchway = await startUp(options.data)
   const { readyMs } = hatchway
   say(`second start: ready in ${count(readyMs)} ms; watching it idle for ${seconds} s`)
   await sleep(settle)

@@ -3,11 +3,11 @@ import { type Absent, type Contender, interleave, isPresent } from '../contender
 import { fsyncContender } from '../disk.ts'
 import { absent, microseconds, times, timing } from '../format.ts'
 import type { Durability } from '../hatchway.ts'
+import { latencyOf, type Method, pollSamples } from '../mailbox.ts'
+import { bareWatch, secondPoller } from '../peers/files.ts'
 import { hatchwayName, latencyContender, openHatchway } from '../peers/hatchway.ts'
-import { natsContender } from '../peers/nats.ts'
-import { pollContender, pollSamples } from '../peers/poll.ts'
-import { redisContender } from '../peers/redis.ts'
-import { watchContender } from '../peers/watch.ts'
+import { natsMethod } from '../peers/nats.ts'
+import { redisMethod } from '../peers/redis.ts'
 import type { Line, Row, RowResult, Setting } from '../row.ts'
 import { paired, pairedRatio, type Rounds } from '../statistics.ts'
 
@@ -40,11 +40,11 @@ const against = (
 
 const againstPoller = (measured: Measured): Line => {
   const own = measured.get(hatchwayName('process'))
-  const poller = measured.get('one-second poller')
+  const poller = measured.get(secondPoller.name)
   const line = {
     what: 'idle latency, process',
     hatchway: show(own),
-    against: showPeer('one-second poller', poller),
+    against: showPeer(secondPoller.name, poller),
     target: '≥ 1,000× faster',
   }
   if (own === undefined || poller === undefined) return { ...line, ratio: absent }
@@ -72,10 +72,14 @@ const againstFsync = (measured: Measured): Line => {
 
 const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {
   const producer = startChild(new URL('../producer.process.ts', import.meta.url), 'producer')
+  const open = async ({ name, every, open }: Method): Promise<Contender | Absent> => {
+    const mailbox = await open(directory, { producer })
+    return 'missing' in mailbox ? mailbox : latencyOf(name, mailbox, every)
+  }
   const entrants: (Contender | Absent)[] = [
-    await watchContender(directory, producer),
-    await natsContender(directory),
-    await redisContender(directory),
+    await open(bareWatch),
+    await open(natsMethod),
+    await open(redisMethod),
     fsyncContender(directory),
   ]
   for (const durability of ['process', 'full'] as const) {
@@ -85,19 +89,19 @@ const run = async ({ directory, quick, say }: Setting): Promise<RowResult> => {
   const present = entrants.filter(isPresent)
   const measured = await interleave(present, { rounds: quick ? 5 : 15, samples: quick ? 60 : 100, say })
 
-  const poller = await pollContender(directory, producer)
-  const polled = await interleave([poller], { rounds: quick ? 1 : 3, samples: pollSamples, say })
+  const pollers = [await open(secondPoller)].filter(isPresent)
+  const polled = await interleave(pollers, { rounds: quick ? 1 : 3, samples: pollSamples, say })
   for (const [name, rounds] of polled) measured.set(name, rounds)
 
-  for (const contender of [...present, poller]) await contender.end()
+  for (const contender of [...present, ...pollers]) await contender.end()
   await producer.end()
   return {
     lines: [
-      against(measured, 'process', 'bare fs.watch', 2.5, '≤ 2.5×'),
+      against(measured, 'process', bareWatch.name, 2.5, '≤ 2.5×'),
       againstPoller(measured),
-      against(measured, 'process', 'NATS JetStream', 1, 'ahead: ≤ 1×'),
+      against(measured, 'process', natsMethod.name, 1, 'ahead: ≤ 1×'),
       againstFsync(measured),
-      against(measured, 'full', 'Redis Streams', 1, 'ahead: ≤ 1×'),
+      against(measured, 'full', redisMethod.name, 1, 'ahead: ≤ 1×'),
     ],
     figures: Object.fromEntries(measured),
     missing: entrants.flatMap(entrant => (isPresent(entrant) ? [] : [entrant.missing])),
