@@ -25,7 +25,7 @@ const work = [
       name: 'Bash',
       input: {
         command:
-          'env | grep -i key; bash -c "echo > /dev/tcp/1.1.1.1/80" 2>&1; ls /root /workspace; touch /workspace/ipc/x 2>&1',
+          'env | grep -i key; bash -c "echo > /dev/tcp/192.0.2.1/80" 2>&1; ls /root /workspace; touch /workspace/ipc/x 2>&1',
       },
     },
   ],

@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as listen } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { post } from '@hatchway/spool'
@@ -45,6 +45,7 @@ export interface GroundOptions {
 export async function prepareGround(options: GroundOptions) {
   const { sandbox, docker, marker } = options
   const upstream = await serveProvider(options.atEnd)
+  const decoy = await serveDecoy(options.atEnd)
   const node = '/opt/hatchway/node'
   const house = await openHouse({
     sandbox,
@@ -142,6 +143,7 @@ export async function prepareGround(options: GroundOptions) {
     requestIds: ['todo-1', 'memory-1', 'question-1', 'w1', 'w100'],
     runIds: [],
     pids: [house.daemon()?.pid ?? 1, process.pid],
+    port: decoy.port,
     paths: [
       ...canaries.map(({ path }) => join(path, 'secret.txt')),
       ...[
@@ -172,8 +174,21 @@ export async function prepareGround(options: GroundOptions) {
     known,
     samples,
     provider: upstream,
+    decoy,
     containerUser: containerUser ?? process.getuid?.() ?? 0,
   }
+}
+
+/** Something on the host's own network that nobody has any business with. */
+async function serveDecoy(atEnd: (close: () => Promise<void>) => void) {
+  const seen = { visits: 0 }
+  const server = listen(socket => {
+    seen.visits++
+    socket.destroy()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  atEnd(async () => void server.close())
+  return { port: (server.address() as AddressInfo).port, seen }
 }
 
 /** The model's provider: says what came, with which key, and nothing else. */

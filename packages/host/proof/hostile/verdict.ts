@@ -59,7 +59,7 @@ const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + o
 /** The daemon has ended; its store can be read. */
 export function findingsOf(observed: Observed): Finding[] {
   const { ground, lines, rounds, testimony, vitals, log, marker, screens } = observed
-  const { layout, canaries, provider } = ground
+  const { layout, canaries, provider, decoy } = ground
   const findings: Finding[] = []
   const see = (what: string, seen: string, bound: string, ok: boolean) =>
     void findings.push({ what: `${observed.sandbox}: ${what}`, seen, bound, ok })
@@ -107,6 +107,12 @@ export function findingsOf(observed: Observed): Finding[] {
     'below /v1/, the host’s key',
   )
 
+  see(
+    'a server on the host’s own network',
+    decoy.seen.visits === 0 ? 'nobody came' : `${decoy.seen.visits} visits`,
+    'nobody comes',
+    decoy.seen.visits === 0,
+  )
   none('the daemon', observed.ended === undefined ? [] : [observed.ended], 'runs', 'runs')
   none(
     'other groups’ agents',

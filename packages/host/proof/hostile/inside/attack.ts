@@ -41,6 +41,8 @@ export interface Known {
   requestIds: readonly string[]
   runIds: readonly string[]
   pids: readonly number[]
+  /** on which something of the host listens */
+  port: number
   paths: readonly string[]
 }
 

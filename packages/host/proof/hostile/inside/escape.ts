@@ -204,12 +204,12 @@ export async function ways(attack: Attack): Promise<void> {
       const found = Object.keys(networkInterfaces()).filter(name => name !== 'lo')
       return found.length > 0 ? found.join() : undefined
     })
+    attempt('routes', () => {
+      const [, ...routes] = readFileSync('/proc/net/route', 'utf8').trim().split('\n')
+      return routes[0]
+    })
     const addresses: (string | { host: string; port: number })[] = [
-      { host: '127.0.0.1', port: 80 },
-      { host: '169.254.169.254', port: 80 },
-      { host: '10.0.0.1', port: 53 },
-      { host: '1.1.1.1', port: 443 },
-      { host: '::1', port: 22 },
+      ...['127.0.0.1', 'localhost', '::ffff:127.0.0.1', '0.0.0.0'].map(host => ({ host, port: known.port })),
       '/var/run/docker.sock',
       '\0hatchway',
       ...known.paths.map(path => join(path, 'api.sock')),
@@ -259,14 +259,16 @@ export async function signals(attack: Attack): Promise<void> {
 /** The socket of the model: other paths, other words, too many and too large, and none at all. */
 export async function model(attack: Attack): Promise<void> {
   const path = join(places.model, 'model.sock')
-  const { random } = attack
+  const { random, known } = attack
   const requests = [
     'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n',
     'GET /admin HTTP/1.1\r\nhost: x\r\n\r\n',
     'GET /v1/../admin HTTP/1.1\r\nhost: x\r\n\r\n',
     'GET /v1/%2e%2e/admin HTTP/1.1\r\nhost: x\r\n\r\n',
-    'GET http://169.254.169.254/v1/x HTTP/1.1\r\nhost: x\r\n\r\n',
-    'CONNECT 1.1.1.1:443 HTTP/1.1\r\nhost: x\r\n\r\n',
+    `GET http://127.0.0.1:${known.port}/v1/x HTTP/1.1\r\nhost: x\r\n\r\n`,
+    `CONNECT 127.0.0.1:${known.port} HTTP/1.1\r\nhost: x\r\n\r\n`,
+    `GET /v1/x HTTP/1.1\r\nhost: 127.0.0.1:${known.port}\r\n\r\n`,
+    `GET //127.0.0.1:${known.port}/v1/x HTTP/1.1\r\nhost: x\r\n\r\n`,
     'GET /v1/x HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n',
     'DELETE /v1/files/1 HTTP/1.1\r\nhost: x\r\n\r\n',
     'POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /admin HTTP/1.1\r\nhost: x\r\n\r\n',
