@@ -54,5 +54,7 @@ console.log(
 console.log(
   `kept, so that everything is full within the first quarter: ${kept.messages} messages, ${kept.runs} runs, ${kept.tasks} tasks that are over, ${kept.audit} audit entries, ${kept.errorsOfAGroup} refused files and ${kept.fileBytes} bytes of files of each group; the journal begins with ${options.journal} commands, the fewest it keeps`,
 )
+if (options.minutes < 15)
+  console.log('In less than a quarter of an hour not everything is full yet, and what fills up is not flat.')
 const findings = [...accounts, ...flatness(samples)]
 process.exit(report(findings))
