@@ -69,6 +69,15 @@ const obeyed = '\u202eevil\u001b[31mred\u001b]0;title\u0007'
 const hostile = `${markup}${obeyed}`
 const spelled = '\\u202eevil\\u001b[31mred\\u001b]0;title\\u0007'
 
+/** Wide code and tables scroll by themselves, and what stands in a cell is not taken apart. */
+async function expectReadable(page: Page) {
+  await page.locator('.words pre').waitFor()
+  expect(await page.locator('.log').evaluate(log => log.scrollWidth - log.clientWidth)).toBe(0)
+  expect(await page.locator('.words pre').evaluate(code => code.scrollWidth > code.clientWidth)).toBe(true)
+  const cell = page.getByRole('cell', { name: 'Photographer' })
+  expect((await cell.boundingBox())?.height).toBeLessThan(45)
+}
+
 const allPages = [
   ...['overview', 'chat', 'traffic', 'tasks', 'tasks?view=calendar', 'groups', 'groups/main'],
   ...['approvals', 'errors', 'audit', 'runs', 'settings'],
@@ -253,9 +262,14 @@ describe(`The console${needs}`, () => {
     const opened = await openServed()
     await opened.taint()
     const { link, drop } = opened
-    const words =
-      '# What I did\n\n1. looked at `photos/`\n2. made a [list](https://example.org/list)\n\n| day | new |\n|-|-:|\n| Mon | 12 |\n\n```sh\nls photos\n```'
-    drop('main', 'send_message', 'm-1', { text: words })
+    const columns = ['Photograph', 'Resolution', 'Photographer', 'Description', 'Permissions', 'Collection']
+    const table = [columns, columns.map(() => '-'), columns].map(cells => `|${cells.join('|')}|`).join('\n')
+    const words = [
+      '# What I did\n\n1. looked at `photos/`\n2. made a [list](https://example.org/list)',
+      `| day | new |\n|-|-:|\n| Mon | 12 |\n\n${table}`,
+      `\`\`\`sh\nls photos ${'--very-long-option '.repeat(12)}\n\`\`\``,
+    ]
+    drop('main', 'send_message', 'm-1', { text: words.join('\n\n') })
     const { task, refused } = await fill(opened, 'the door code is 1234')
     const pages = [...allPages, `tasks/${task?.id}`, `errors/${refused?.id}`, 'traffic/1', 'audit/1']
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -269,6 +283,7 @@ describe(`The console${needs}`, () => {
           await shoot(page, `console-${path.replaceAll(/\W+/g, '-')}-${place}-${colorScheme}`)
           expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(viewport.width)
           expect(await barriers(page), path).toEqual([])
+          if (path === 'chat') await expectReadable(page)
         }
         if (viewport === phone) {
           await page.getByRole('button', { name: /^More/ }).click()

@@ -11,7 +11,7 @@ test('headings, lists, tables, code and quotes become elements', () => {
     '# Plan\n\n1. one **two**\n2. `three`\n\n- [x] four\n\n| a | b |\n|:-|-:|\n| 1 | 2 |\n\n```sh\nls <x>\n```\n> five\n\nsix\nseven',
   )
   expect(tags(html)).toEqual(
-    'blockquote br code li ol p pre section span strong table tbody td th thead tr ul'.split(' ').sort(),
+    'blockquote br code div li ol p pre span strong table tbody td th thead tr ul'.split(' ').sort(),
   )
   expect(html).toContain('ls &lt;x&gt;')
 })

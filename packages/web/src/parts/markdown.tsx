@@ -106,7 +106,7 @@ function drawTable({ header, rows, align }: Tokens.Table, depth: number): ReactN
   )
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable without a mouse
-    <section className="scrolls" tabIndex={0} aria-label="Table">
+    <div className="scrolls" tabIndex={0}>
       <table>
         <thead>
           <tr>{header.map((each, i) => cell('th', each, i))}</tr>
@@ -118,7 +118,7 @@ function drawTable({ header, rows, align }: Tokens.Table, depth: number): ReactN
           ))}
         </tbody>
       </table>
-    </section>
+    </div>
   )
 }
 
