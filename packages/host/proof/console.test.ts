@@ -299,6 +299,39 @@ describe(`The console${needs}`, () => {
     }
   })
 
+  attempt('a question that waits is found by whoever comes later, and answered where it stands', async () => {
+    const { host, link, drop } = await openServed()
+    const both = [{ question: 'Which colour?', options: [{ label: 'Red' }] }, { question: 'And why?' }]
+    drop('family', 'ask_user', 'q-1', { questions: both })
+    await until(async () => host.store.questions.open().length === 1)
+    const { context, troubles } = await openProfile()
+    const page = await enterConsole(context, link)
+    const counted = (name: string, value: RegExp) =>
+      nav(page, name).locator('.count', { hasText: value }).waitFor()
+    await counted('Chat', /^1 waiting$/)
+    await counted('Approvals', /^1 waiting$/)
+    await page.locator('.tile', { hasText: 'Waiting for a person' }).click()
+    await page.getByRole('heading', { name: 'Approvals' }).waitFor()
+    await page.getByText('Which colour?').waitFor()
+    await shoot(page, 'console-open-question')
+    await page.getByRole('link', { name: 'in its chat' }).click()
+    await page.locator('#room-name', { hasText: 'family' }).waitFor()
+    await page.getByRole('link', { name: 'family 1 waiting' }).waitFor()
+    await page.getByRole('button', { name: 'Red' }).click()
+    await page.getByText('Answered by').waitFor()
+    await shoot(page, 'console-question-in-list')
+    // Half of it is still asked.
+    await nav(page, 'Approvals').click()
+    await page.getByText('Answered by').waitFor()
+    await page.getByLabel('In your own words: And why?').fill('as before')
+    await button(page, 'Answer').click()
+    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor()
+    await nav(page, 'Chat').locator('.count').waitFor({ state: 'detached' })
+    await nav(page, 'Approvals').locator('.count').waitFor({ state: 'detached' })
+    expect(host.store.questions.open()).toEqual([])
+    expect(troubles).toEqual([])
+  })
+
   attempt('whatever agents write stays text on every page', async () => {
     const opened = await openServed()
     await opened.taint()

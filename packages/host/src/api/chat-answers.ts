@@ -23,6 +23,9 @@ export const chatAnswer = z
       .describe('whether it can be written to from here; others have a place of their own'),
     trigger: z.string().nullable().describe('what calls the agent; null: everything said there is for it'),
     typing: z.boolean(),
+    waiting: z
+      .object({ questions: z.int(), approvals: z.int() })
+      .describe('how many cards in it wait for a person'),
   })
   .meta({ id: 'Chat' })
 
@@ -36,6 +39,17 @@ export const questionAnswer = z
     status: z.enum(['open', 'answered', 'expired', 'withdrawn']),
   })
   .meta({ id: 'Question' })
+
+export const listedQuestionAnswer = questionAnswer
+  .extend({
+    group: z.string(),
+    jid: z.string(),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime(),
+    can_answer: z.boolean().describe('whether it can be answered here; others in the place of their chat'),
+  })
+  .meta({ id: 'ListedQuestion' })
+export const questionsAnswer = z.array(listedQuestionAnswer)
 
 const shown = z.object({
   fields: z.array(z.object({ name: z.string(), text: z.string() })),
@@ -150,6 +164,7 @@ export type ChatAnswer = z.infer<typeof chatAnswer>
 export type FileAnswer = z.infer<typeof fileAnswer>
 export type EntryAnswer = z.infer<typeof entryAnswer>
 export type QuestionAnswer = z.infer<typeof questionAnswer>
+export type ListedQuestionAnswer = z.infer<typeof listedQuestionAnswer>
 export type ApprovalAnswer = z.infer<typeof approvalAnswer>
 export type ListedApprovalAnswer = z.infer<typeof listedApprovalAnswer>
 export type WholeApprovalAnswer = z.infer<typeof wholeApprovalAnswer>

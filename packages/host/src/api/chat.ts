@@ -17,6 +17,7 @@ import {
   newEntryAnswer,
   newEntryRequest,
   questionAnswer,
+  questionsAnswer,
   wholeApprovalAnswer,
 } from './chat-answers.ts'
 import {
@@ -31,7 +32,7 @@ import { chatEventStream } from './chat-events.ts'
 import { fileRoutes, giveFiles } from './chat-files.ts'
 import { ApiError } from './failure.ts'
 import { whole } from './requests.ts'
-import { endOf, notFound, type Route } from './route.ts'
+import { endOf, iso, notFound, type Route } from './route.ts'
 import { eventStreamHeaders } from './sent-events.ts'
 
 const ofChat = z.object({ jid: chatJid })
@@ -64,6 +65,8 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
     handle(context) {
       const { chats, store, config } = context
       const typing = new Set(chats.web.typingIn())
+      const questions = Map.groupBy(store.questions.open(), ({ jid }) => jid)
+      const approvals = Map.groupBy(store.approvals.open(), ({ jid }) => jid)
       return store
         .groups()
         .toSorted((a, b) => Number(b.main) - Number(a.main))
@@ -76,6 +79,10 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
           writable: isWritable(context, group.jid),
           trigger: group.main || !group.requires_trigger ? null : triggerOf(group, config.agents.assistant),
           typing: typing.has(group.jid),
+          waiting: {
+            questions: questions.get(group.jid)?.length ?? 0,
+            approvals: approvals.get(group.jid)?.length ?? 0,
+          },
         }))
     },
   }),
@@ -129,6 +136,23 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
       const key = received.id === undefined ? null : `in:${received.id}`
       return request.json({ key, status: received.status }, key === null ? 200 : 201)
     },
+  }),
+  route({
+    method: 'get',
+    path: '/questions',
+    summary: 'What agents ask in any chat and nobody has answered yet, oldest first',
+    tag,
+    role: 'viewer',
+    answer: questionsAnswer,
+    handle: context =>
+      context.store.questions.open().map(row => ({
+        ...cardOf(row),
+        group: row.group,
+        jid: row.jid,
+        created_at: iso(row.createdAt),
+        expires_at: iso(row.expiresAt),
+        can_answer: isWritable(context, row.jid),
+      })),
   }),
   route({
     method: 'post',

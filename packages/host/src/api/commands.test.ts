@@ -131,6 +131,10 @@ test('a command whose answer follows is open until then, and is told a second ti
   expect((await one(open?.seq)).steps.map(({ name }) => name)).toEqual(['written', 'claimed', 'decided'])
   expect((await visitor.get('/api/host/overview')).json.waiting).toMatchObject({ questions: 1 })
   const [question] = host.store.questions.open()
+  expect((await visitor.get('/api/chats')).json).toMatchObject([{ waiting: { questions: 1, approvals: 0 } }])
+  expect((await visitor.get('/api/questions')).json).toMatchObject([
+    { id: String(question?.seq), group: 'main', questions: [{ question: 'Tea?' }], can_answer: true },
+  ])
   // The chats hear people once the agents have been looked for.
   await until('the chats are connected', async () => {
     const path = `/api/chats/local%3Amain/questions/${question?.seq}`

@@ -101,6 +101,10 @@ function createHostFeed(host: Host): HostFeed {
         .list({ limit: 20 })
         .map(({ seq, status }) => `${seq} ${status}`)
         .join(),
+      questions: store.questions
+        .open()
+        .map(({ seq, answers }) => `${seq} ${answers.filter(Boolean).length}`)
+        .join(),
       deploys: store.deploys
         .list(5)
         .map(({ id, status }) => `${id} ${status}`)
@@ -186,7 +190,7 @@ function createHostFeed(host: Host): HostFeed {
   }
 }
 
-const watchedSigns = ['errors', 'messages', 'approvals', 'deploys', 'tasks', 'jobs'] as const
+const watchedSigns = ['errors', 'messages', 'approvals', 'questions', 'deploys', 'tasks', 'jobs'] as const
 
 /** Numbers of an earlier process, or of before it slept, must not pass for ours. */
 const newEpoch = () => randomBytes(6).toString('hex')

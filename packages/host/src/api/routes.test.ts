@@ -78,6 +78,7 @@ const examples = (known: Record<string, unknown>): Record<string, Example> => ({
   'get /api/chats': { path: '/api/chats' },
   'get /api/chats/:jid/messages': { path: inChat('messages?limit=5') },
   'post /api/chats/:jid/messages': { path: inChat('messages'), body: { text: '<b>hi</b> \u001b[31m' } },
+  'get /api/questions': { path: '/api/questions' },
   'post /api/chats/:jid/questions/:id': { path: inChat('questions/7'), body: { text: 'yes' }, status: 404 },
   'get /api/chats/:jid/approvals/:id': { path: inChat('approvals/7') },
   'post /api/chats/:jid/approvals/:id': {

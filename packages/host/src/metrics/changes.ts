@@ -1,5 +1,14 @@
 /** Kinds of things whose lists somebody may look at. */
-export const changeKinds = ['tasks', 'groups', 'approvals', 'errors', 'messages', 'deploys', 'jobs'] as const
+export const changeKinds = [
+  'tasks',
+  'groups',
+  'approvals',
+  'questions',
+  'errors',
+  'messages',
+  'deploys',
+  'jobs',
+] as const
 export type ChangeKind = (typeof changeKinds)[number]
 
 /** That something is other than before, for whoever asks now and then. Saying so sets a bit. */

@@ -254,7 +254,15 @@ export interface Setting {
   env: string
 }
 
-export type Topic = 'tasks' | 'groups' | 'approvals' | 'errors' | 'messages' | 'deploys' | 'jobs'
+export type Topic =
+  | 'tasks'
+  | 'groups'
+  | 'approvals'
+  | 'questions'
+  | 'errors'
+  | 'messages'
+  | 'deploys'
+  | 'jobs'
 
 export type FeedEvent =
   | { kind: 'hello'; complete: boolean }
@@ -279,6 +287,7 @@ export interface Room {
   writable: boolean
   trigger: string | null
   typing: boolean
+  waiting: { questions: number; approvals: number }
 }
 
 export interface Attachment {
@@ -300,6 +309,14 @@ export interface QuestionCard {
   questions: { question: string; options?: { label: string; description?: string }[] }[]
   answers: (GivenAnswer | null)[]
   status: 'open' | 'answered' | 'expired' | 'withdrawn'
+}
+
+export interface ListedQuestion extends QuestionCard {
+  group: string
+  jid: string
+  created_at: string
+  expires_at: string
+  can_answer: boolean
 }
 
 export interface Entry {

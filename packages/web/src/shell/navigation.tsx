@@ -3,7 +3,7 @@ import type { Me, Overview } from '../host/answers.ts'
 import { useConnection } from '../live/streams.ts'
 import { useAction } from '../live/use-action.ts'
 import { useAnswer } from '../live/use-answer.ts'
-import { useChats } from '../pages/chat/store.ts'
+import { toSeeTo, useChats } from '../pages/chat/store.ts'
 import { count } from '../parts/figures.ts'
 import { Icon, type IconName } from '../parts/icon.tsx'
 import { visible } from '../parts/text.ts'
@@ -15,11 +15,12 @@ import { setTheme, type Theme, useTheme } from './theme.ts'
 /** Beside the page on a desk, below it on a phone. */
 export function Navigation({ route, me, leave }: { route: Route; me: Me; leave: () => Promise<void> }) {
   const [isOpen, setOpen] = useState(false)
-  const { value } = useAnswer<Overview>('/api/host/overview', ['approvals', 'errors'])
-  const { unread } = useChats()
+  const { value } = useAnswer<Overview>('/api/host/overview', [
+    ...(['approvals', 'questions', 'errors'] as const),
+  ])
   const waiting: Partial<Record<string, number>> = {
-    chat: [...unread.values()].reduce((sum, each) => sum + each, 0),
-    approvals: value?.waiting.approvals ?? 0,
+    chat: toSeeTo(useChats()),
+    approvals: value ? value.waiting.approvals + value.waiting.questions : 0,
     errors: value?.waiting.errors ?? 0,
   }
   const hidden = pages.filter(({ isFirst }) => !isFirst)

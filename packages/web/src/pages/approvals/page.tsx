@@ -1,17 +1,19 @@
 import { useState } from 'react'
-import type { ApprovalRule, ListedApproval } from '../../host/answers.ts'
+import type { ApprovalRule, ListedApproval, ListedQuestion } from '../../host/answers.ts'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { ApprovalCard } from '../../parts/approval-card.tsx'
 import { Badge, Columns, Confirm, Empty, PageFrame, type Tone, Waiting } from '../../parts/parts.tsx'
+import { QuestionCard } from '../../parts/question-card.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
 import { useMay } from '../../shell/me.ts'
 import { hrefOf } from '../../shell/route.ts'
+import { answerQuestion } from '../chat/store.ts'
 
-/** What agents are not to do without a person: what waits comes first. */
+/** What agents are not to do without a person, and what they ask one: what waits comes first. */
 const tones: Readonly<Record<ListedApproval['status'], Tone>> = {
   open: 'warn',
   allowed: 'good',
@@ -24,33 +26,50 @@ export function ApprovalsPage() {
   const { value, trouble, reload } = useAnswer<ListedApproval[]>('/api/host/approvals?all=1&limit=200', [
     'approvals',
   ])
+  const questions = useAnswer<ListedQuestion[]>('/api/questions', ['questions'])
+  const mayAnswer = useMay('approver')
   const sorted = (value ?? []).toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))
   // What waits longest comes first.
-  const open = sorted.filter(({ status }) => status === 'open').toReversed()
+  const open = [
+    ...sorted.filter(({ status }) => status === 'open').map(approval => ({ ...about(approval), approval })),
+    ...(questions.value ?? []).map(question => ({ ...about(question), question })),
+  ].sort((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at))
   const closed = sorted.filter(({ status }) => status !== 'open')
   return (
-    <PageFrame title="Approvals" hint="What agents are not to do without a person">
-      <Waiting value={value} trouble={trouble} />
-      {value && open.length === 0 && (
+    <PageFrame title="Approvals" hint="What agents are not to do without a person, and what they ask one">
+      <Waiting value={value && questions.value} trouble={trouble ?? questions.trouble} />
+      {value && questions.value && open.length === 0 && (
         <Empty icon="approvals" title="Nothing waits for you">
           <p>
-            When an agent wants to do something that a person has to allow, it is asked here and in its chat.
+            When an agent wants to do something that a person has to allow, or asks something, it stands here
+            and in its chat.
           </p>
         </Empty>
       )}
       <ul className="open-approvals">
-        {open.map(approval => (
-          <li key={approval.id}>
+        {open.map(({ id, group, jid, created_at, ...card }) => (
+          <li key={id}>
             <p className="about">
-              <span className="who">{visible(approval.group)}</span> <Time at={approval.created_at} />{' '}
-              <a href={hrefOf('chat', approval.jid)}>in its chat</a>
+              <span className="who">{visible(group)}</span> <Time at={created_at} />{' '}
+              <a href={hrefOf('chat', jid)}>in its chat</a>
             </p>
-            <ApprovalCard
-              approval={approval}
-              who={`The agent of ${visible(approval.group)}`}
-              path={`/api/host/approvals/${encodeURIComponent(approval.id)}`}
-              decided={reload}
-            />
+            {'approval' in card ? (
+              <ApprovalCard
+                approval={card.approval}
+                who={`The agent of ${visible(group)}`}
+                path={`/api/host/approvals/${encodeURIComponent(id)}`}
+                decided={reload}
+              />
+            ) : (
+              <QuestionCard
+                card={card.question}
+                canAnswer={card.question.can_answer && mayAnswer}
+                choose={async (number, choice) => {
+                  await answerQuestion(jid, id, number, choice)
+                  questions.reload()
+                }}
+              />
+            )}
           </li>
         ))}
       </ul>
@@ -89,6 +108,13 @@ export function ApprovalsPage() {
     </PageFrame>
   )
 }
+
+const about = ({ id, group, jid, created_at }: ListedApproval | ListedQuestion) => ({
+  id,
+  group,
+  jid,
+  created_at,
+})
 
 function Rules() {
   const { value, reload } = useAnswer<ApprovalRule[]>('/api/host/approval-rules', ['approvals'])

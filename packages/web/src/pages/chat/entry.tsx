@@ -3,11 +3,11 @@ import type { Entry } from '../../host/answers.ts'
 import { ApprovalCard } from '../../parts/approval-card.tsx'
 import { absolute } from '../../parts/figures.ts'
 import { Markdown } from '../../parts/markdown.tsx'
+import { QuestionCard } from '../../parts/question-card.tsx'
 import { visible } from '../../parts/text.ts'
 import { useMay } from '../../shell/me.ts'
 import { Attachments } from './attachments.tsx'
-import { Question } from './question.tsx'
-import { approvalPath, deliver, type Outgoing, showApproval } from './store.ts'
+import { approvalPath, choose, deliver, type Outgoing, showApproval } from './store.ts'
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
@@ -28,7 +28,8 @@ export const EntryView = memo(function EntryView(props: EntryProps) {
   const mayAnswer = useMay('approver')
   const at = Date.parse(entry.at)
   const classes = ['entry', isOwn && 'own', entry.kind, isFailed && 'failed', isMore && 'more']
-  const isCard = entry.question !== undefined || entry.approval !== undefined
+  const { question } = entry
+  const isCard = question !== undefined || entry.approval !== undefined
   return (
     <li className={classes.filter(Boolean).join(' ')} data-key={entry.key}>
       <div className="about">
@@ -39,8 +40,13 @@ export const EntryView = memo(function EntryView(props: EntryProps) {
           {clock.format(at)}
         </time>
       </div>
-      {entry.question && (
-        <Question entry={entry} card={entry.question} canAnswer={isWritable && mayAnswer} toBox={toBox} />
+      {question && (
+        <QuestionCard
+          card={question}
+          canAnswer={isWritable && mayAnswer}
+          choose={(number, choice) => choose(entry, question.id, number, choice)}
+          leave={toBox}
+        />
       )}
       {entry.approval && (
         <ApprovalCard

@@ -1,13 +1,13 @@
 import { type DragEvent, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { Entry, Room } from '../../host/answers.ts'
 import { Icon } from '../../parts/icon.tsx'
-import { Empty, Loading } from '../../parts/parts.tsx'
+import { Badge, Empty, Loading } from '../../parts/parts.tsx'
 import { visible } from '../../parts/text.ts'
 import { useMay } from '../../shell/me.ts'
 import { hrefOf, replace, useRoute } from '../../shell/route.ts'
 import { Composer } from './composer.tsx'
 import { EntryView, OutgoingView } from './entry.tsx'
-import { type ChatState, enterChat, leaveChat, noteRead, useChats } from './store.ts'
+import { type ChatState, cardsIn, enterChat, leaveChat, noteRead, toSeeTo, useChats } from './store.ts'
 
 /** What people and agents say, and where they are asked. */
 const ideas = [
@@ -19,17 +19,18 @@ const ideas = [
 export function ChatPage() {
   const { id } = useRoute()
   const chats = useChats()
-  const { rooms, unread } = chats
+  const { rooms } = chats
   const room = rooms?.find(({ jid }) => jid === id) ?? rooms?.[0]
   const [isListOpen, setListOpen] = useState(false)
 
+  const jid = room?.jid
   useEffect(() => {
-    if (!room) return
-    enterChat(room.jid)
+    if (jid === undefined) return
+    enterChat(jid)
     // Without the name of a chat in it, the address would lead elsewhere once another chat is the first.
-    replace(hrefOf('chat', room.jid))
+    replace(hrefOf('chat', jid))
     setListOpen(false)
-  }, [room])
+  }, [jid])
   useEffect(() => leaveChat, [])
   useEffect(() => {
     const onVisible = () => document.visibilityState === 'visible' && noteRead()
@@ -42,7 +43,7 @@ export function ChatPage() {
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [isListOpen])
-  const all = [...unread.values()].reduce((sum, count) => sum + count, 0)
+  const all = toSeeTo(chats)
   const name = room && visible(room.name)
   useEffect(() => {
     document.title = `${all > 0 ? `(${all}) ` : ''}${name === undefined ? '' : `${name} · `}Hatchway`
@@ -94,12 +95,15 @@ interface RoomsProps {
 const Rooms = ({ chats, rooms, room, isOpen }: RoomsProps) => (
   <nav id="rooms" className={`rooms ${isOpen ? 'open' : ''}`} aria-label="Chats">
     <ul>
-      {rooms.map(({ jid, name }) => {
+      {rooms.map(each => {
+        const { jid, name } = each
         const count = chats.unread.get(jid) ?? 0
+        const cards = cardsIn(each)
         return (
           <li key={jid}>
             <a href={hrefOf('chat', jid)} aria-current={jid === room.jid ? 'page' : undefined}>
               <span className="name">{visible(name)}</span>
+              {cards > 0 && <Badge tone="warn">{cards} waiting</Badge>}
               {count > 0 && (
                 <span className="count">
                   {count}

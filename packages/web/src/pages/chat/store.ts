@@ -10,6 +10,7 @@ import type {
 } from '../../host/answers.ts'
 import { ask, change, messageOf } from '../../host/ask.ts'
 import { chatEvents } from '../../live/streams.ts'
+import type { Choice } from '../../parts/question-card.tsx'
 
 /**
  * The chats as far as this page knows them. It goes on hearing them while another page is shown, so that what nobody has
@@ -80,8 +81,26 @@ async function loadStatus(): Promise<void> {
 async function loadRooms(): Promise<void> {
   const rooms = await ask<Room[]>('/api/chats')
   become({ rooms, typing: new Set(rooms.filter(room => room.typing).map(room => room.jid)) })
-  await loadEntries()
 }
+
+const countEveryMs = 500
+let isToCount = false
+/** However many cards change, what waits is counted again twice a second. */
+function countAgain(): void {
+  if (isToCount) return
+  isToCount = true
+  setTimeout(() => {
+    isToCount = false
+    loadRooms().catch(ignore)
+  }, countEveryMs)
+}
+
+/** What waits for a person in a chat: whoever has only seen it has not answered it. */
+export const cardsIn = ({ waiting }: Room): number => waiting.questions + waiting.approvals
+
+/** How much in all chats is unread or waits. */
+export const toSeeTo = ({ rooms = [], unread }: ChatState): number =>
+  [...rooms.map(cardsIn), ...unread.values()].reduce((sum, each) => sum + each, 0)
 
 async function loadEntries(): Promise<void> {
   const { jid } = state
@@ -98,6 +117,11 @@ async function loadEntries(): Promise<void> {
   } catch (error) {
     if (jid === state.jid) become({ trouble: messageOf(error) })
   }
+}
+
+async function loadAll(): Promise<void> {
+  await loadRooms()
+  await loadEntries()
 }
 
 export function enterChat(jid: string): void {
@@ -125,6 +149,8 @@ export function noteRead(): void {
 function onEntry(entry: Entry): void {
   arrived.push(entry)
   if (arrived.length > shownAtMost) arrived.shift()
+  const isCard = entry.question !== undefined || entry.approval !== undefined
+  if (isCard) countAgain()
   if (entry.jid === state.jid) {
     const own =
       entry.direction === 'in'
@@ -136,10 +162,7 @@ function onEntry(entry: Entry): void {
     })
     if (document.visibilityState === 'visible') return
   }
-  // A card that changes was counted when it came.
-  const { status, answers } = { answers: [], ...(entry.question ?? entry.approval ?? { status: 'open' }) }
-  const isNew = status === 'open' && answers.every(answer => answer === null)
-  if (entry.direction === 'out' && isNew) {
+  if (entry.direction === 'out' && !isCard) {
     become({ unread: new Map([...state.unread, [entry.jid, (state.unread.get(entry.jid) ?? 0) + 1]]) })
   }
 }
@@ -149,7 +172,7 @@ function onEvent(event: ChatEvent): void {
     case 'hello':
       become({ typing: new Set(event.typing) })
       loadStatus().catch(ignore)
-      if (!event.complete || state.rooms === undefined) loadRooms().catch(ignore)
+      if (!event.complete || state.rooms === undefined) loadAll().catch(ignore)
       return
     case 'entry':
       onEntry(event.entry)
@@ -162,7 +185,7 @@ function onEvent(event: ChatEvent): void {
       return
     }
     case 'chats':
-      loadRooms().catch(ignore)
+      loadAll().catch(ignore)
   }
 }
 
@@ -181,12 +204,12 @@ function showCard(key: string, card: { question: QuestionCard } | { approval: Ap
   become({ entries: new Map([...state.entries, [key, { ...entry, ...card }]]) })
 }
 
-export type Choice = { option: number } | { text: string }
-
 export async function choose(entry: Entry, id: string, question: number, choice: Choice): Promise<void> {
-  const path = chatPath(entry.jid, `/questions/${encodeURIComponent(id)}`)
-  showCard(entry.key, { question: await change<QuestionCard>('POST', path, { question, ...choice }) })
+  showCard(entry.key, { question: await answerQuestion(entry.jid, id, question, choice) })
 }
+
+export const answerQuestion = (jid: string, id: string, question: number, choice: Choice) =>
+  change<QuestionCard>('POST', chatPath(jid, `/questions/${encodeURIComponent(id)}`), { question, ...choice })
 
 export const approvalPath = (entry: Entry, id: string) =>
   chatPath(entry.jid, `/approvals/${encodeURIComponent(id)}`)

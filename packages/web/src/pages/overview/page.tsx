@@ -14,7 +14,7 @@ import { TrafficPlot } from './traffic-plot.tsx'
 /** What the agents do, at a glance. */
 export function OverviewPage() {
   const { value, trouble, reload } = useAnswer<Overview>('/api/host/overview', [
-    ...(['runs', 'groups', 'tasks', 'approvals', 'errors', 'messages', 'deploys'] as const),
+    ...(['runs', 'groups', 'tasks', 'approvals', 'questions', 'errors', 'messages', 'deploys'] as const),
   ])
   const [steps, setSteps] = useState<Steps>()
   const [handled, setHandled] = useState({ handled: 0, refused: 0 })

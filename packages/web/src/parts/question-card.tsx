@@ -1,9 +1,8 @@
 import { useState } from 'react'
-import type { Entry, GivenAnswer, QuestionCard } from '../../host/answers.ts'
-import { useAction } from '../../live/use-action.ts'
-import { useKeptFocus } from '../../parts/keep-focus.ts'
-import { visible } from '../../parts/text.ts'
-import { type Choice, choose } from './store.ts'
+import type { GivenAnswer, QuestionCard as Question } from '../host/answers.ts'
+import { useAction } from '../live/use-action.ts'
+import { useKeptFocus } from './keep-focus.ts'
+import { visible } from './text.ts'
 
 /** A question of an agent's, to be answered with a click or in one's own words. */
 const endings = { expired: 'Nobody answered in time.', withdrawn: 'This is no longer needed.' } as const
@@ -11,16 +10,20 @@ const endings = { expired: 'Nobody answered in time.', withdrawn: 'This is no lo
 /** what is being written, by the field's id: whoever comes back finds it again */
 const drafts = new Map<string, string>()
 
+export type Choice = { option: number } | { text: string }
+
 interface QuestionProps {
-  entry: Entry
-  card: QuestionCard
+  card: Question
   canAnswer: boolean
-  toBox: () => void
+  /** `question` counts from 1 */
+  choose: (question: number, choice: Choice) => Promise<void>
+  /** where the keyboard goes on once there is nothing left to answer here */
+  leave?: () => void
 }
 
-export function Question({ entry, card, canAnswer, toBox }: QuestionProps) {
+export function QuestionCard({ card, canAnswer, choose, leave = () => {} }: QuestionProps) {
   const { attempt, isBusy, trouble } = useAction()
-  const kept = useKeptFocus(JSON.stringify([card.status, card.answers]), toBox)
+  const kept = useKeptFocus(JSON.stringify([card.status, card.answers]), leave)
   const isOpen = card.status === 'open' && canAnswer
   return (
     <div className={`card ${card.status}`} {...kept}>
@@ -30,7 +33,7 @@ export function Question({ entry, card, canAnswer, toBox }: QuestionProps) {
         const isOff = !isOpen || given !== null
         const answer = (choice: Choice) =>
           attempt(async () => {
-            await choose(entry, card.id, i + 1, choice)
+            await choose(i + 1, choice)
             drafts.delete(id)
           })
         return (
