@@ -27,6 +27,10 @@ export const upcomingAnswer = z.array(
     group: z.string(),
     prompt: z.string().describe('its beginning'),
     at: z.iso.datetime(),
+    more: z
+      .literal(true)
+      .optional()
+      .describe('the task runs again after this within the days asked for, and that is not listed'),
   }),
 )
 export type UpcomingAnswer = z.infer<typeof upcomingAnswer>

@@ -61,4 +61,26 @@ test('a task that runs every second does not hide the others, and a thousand is 
   expect(runs.length).toBeLessThanOrEqual(1000)
   expect(runs.filter(({ task_id }) => task_id === 'rare')).toHaveLength(31)
   expect(await upcomingRuns(busy.slice(0, 1), { from, until: from + 31 * day })).toHaveLength(1000)
+  // Whose later runs are left out is said, at the last one that is listed.
+  expect(runs.filter(({ more }) => more).map(({ task_id }) => task_id)).toEqual(busy.map(({ id }) => id))
+  const last = busy.map(({ id }) => runs.findLast(({ task_id }) => task_id === id))
+  expect(last.every(run => run?.more)).toBe(true)
+})
+
+test('where a thousand do not hold what each task is due, nothing is left out in silence', async () => {
+  const daily = Array.from({ length: 40 }, (_, i) => taskOf(`daily ${i}`, {}))
+  const runs = await upcomingRuns(daily, { from, until: from + 31 * day })
+  expect(runs).toHaveLength(1000)
+  expect(runs.filter(({ more }) => more)).toHaveLength(40)
+  const busy = daily.map(task => ({
+    ...task,
+    id: `busy ${task.id}`,
+    schedule_type: 'interval' as const,
+    schedule_value: '1000',
+  }))
+  const late = taskOf('late', { next_run: '2030-01-20T09:00:00.000Z' })
+  const among = await upcomingRuns([...busy, late], { from, until: from + 31 * day })
+  expect(among.at(-1)).toMatchObject({ task_id: 'late', at: Date.UTC(2030, 0, 20, 9), more: true })
+  const whole = await upcomingRuns(daily.slice(0, 2), { from, until: from + 31 * day })
+  expect(whole.some(({ more }) => more)).toBe(false)
 })

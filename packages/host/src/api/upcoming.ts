@@ -7,6 +7,8 @@ export interface UpcomingRun {
   group: string
   prompt: string
   at: number
+  /** it is the last that was computed of its task, which goes on after it */
+  more?: true
 }
 
 const most = 1000
@@ -29,13 +31,35 @@ export async function upcomingRuns(
     const run = { task_id: id, group, prompt: prompt.slice(0, promptShown).toWellFormed() }
     // One that is overdue runs as soon as it can.
     let at: number | null = Math.max(Date.parse(task.next_run ?? ''), from)
-    for (let count = 0; at !== null && at <= until && count < each; count++) {
-      runs.push({ ...run, at })
-      at = following(task, at, at).nextRun
+    for (let count = 1; at !== null && at <= until && count <= each; count++) {
+      const next = following(task, at, at).nextRun
+      const isCut = count === each && next !== null && next <= until
+      runs.push({ ...run, at, ...(isCut && { more: true }) })
+      at = next
       if (performance.now() < turnEnds) continue
       await breathe()
       turnEnds = performance.now() + turnMs
     }
   }
-  return runs.sort((a, b) => a.at - b.at).slice(0, most)
+  runs.sort((a, b) => a.at - b.at)
+  return runs.length <= most ? runs : cutAt(runs)
+}
+
+/** The first of each task and the soonest of the others: the last that is left of a task that loses some says so. */
+function cutAt(runs: readonly UpcomingRun[]): UpcomingRun[] {
+  const tasks = new Set(runs.map(run => run.task_id))
+  let room = Math.max(0, most - tasks.size)
+  const seen = new Set<string>()
+  const lost = new Set<string>()
+  const kept = runs.filter(({ task_id }) => {
+    const isFirst = !seen.has(task_id)
+    seen.add(task_id)
+    if (isFirst || room-- > 0) return true
+    lost.add(task_id)
+    return false
+  })
+  for (const [i, run] of [...kept.entries()].reverse()) {
+    if (lost.delete(run.task_id)) kept[i] = { ...run, more: true }
+  }
+  return kept.slice(0, most)
 }

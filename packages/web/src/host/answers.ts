@@ -136,6 +136,8 @@ export interface Upcoming {
   group: string
   prompt: string
   at: string
+  /** it goes on after this, which is not listed */
+  more?: true
 }
 
 export interface Occurrence {

@@ -7,7 +7,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Empty, Waiting } from '../../parts/parts.tsx'
 import { shortly } from '../../parts/text.ts'
 import { hrefOf, replace } from '../../shell/route.ts'
-import { type DayOfCalendar, monthKey, monthOf, monthsOn, weeksOf } from './calendar.ts'
+import { cutOff, type DayOfCalendar, monthKey, monthOf, monthsOn, weeksOf } from './calendar.ts'
 
 /** Coming runs: a month on the wall, and on a phone the days that have some. */
 const inCell = 3
@@ -16,8 +16,7 @@ const monthName = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'num
 const dayName = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' })
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 const furthest = 365
-/** the host gives no more at once */
-const computed = 1000
+const namedAtMost = 5
 
 interface CalendarProps {
   query: Readonly<Record<string, string>>
@@ -39,6 +38,7 @@ export function CalendarView({ query, tasks }: CalendarProps) {
     [query.month, value, today],
   )
   const names = useMemo(() => new Map(tasks.map(task => [task.id, task.job?.name ?? task.prompt])), [tasks])
+  const cut = useMemo(() => cutOff(value ?? []), [value])
   const isThis = monthKey(month) === monthKey(now)
   const isLast = monthsOn(month, 1).getTime() > now.getTime() + furthest * 86_400_000
   const to = (target: Date) =>
@@ -94,10 +94,19 @@ export function CalendarView({ query, tasks }: CalendarProps) {
           ))}
         </tbody>
       </table>
-      {value && value.length >= computed && (
-        <p className="hint">
-          Only the next {count(value.length)} runs are computed; later days may have more.
-        </p>
+      {cut.length > 0 && (
+        <div className="hint goes-on">
+          These run too often to show every run:
+          <ul>
+            {cut.slice(0, namedAtMost).map(({ task_id, prompt, at }) => (
+              <li key={task_id}>
+                <a href={hrefOf('tasks', task_id, query)}>{shortly(names.get(task_id) ?? prompt, 60)}</a> is
+                shown until {dayName.format(Date.parse(at))}, and so on after that.
+              </li>
+            ))}
+          </ul>
+          {cut.length > namedAtMost && <>And {count(cut.length - namedAtMost)} more.</>}
+        </div>
       )}
       <div className="agenda">
         {value && withRuns.length === 0 && (
@@ -151,7 +160,7 @@ function DayCell({ day, names, query }: DayProps) {
 
 const Runs = ({ day, names, query, atMost }: DayProps & { atMost: number }) => (
   <ul className="due">
-    {day.due.slice(0, atMost).map(({ task_id, at, prompt, group, times }) => {
+    {day.due.slice(0, atMost).map(({ task_id, at, prompt, group, times, goesOn }) => {
       const name = shortly(names.get(task_id) ?? prompt, 60)
       const ms = Date.parse(at)
       return (
@@ -159,6 +168,7 @@ const Runs = ({ day, names, query, atMost }: DayProps & { atMost: number }) => (
           <a href={hrefOf('tasks', task_id, query)} title={`${absolute(ms)}: ${name} (${shortly(group)})`}>
             <time dateTime={at}>{clock.format(ms)}</time>
             {times > 1 && <span className="times"> ×{count(times)}</span>} <span>{name}</span>
+            {goesOn && <span className="times"> and so on</span>}
           </a>
         </li>
       )

@@ -1,5 +1,5 @@
 import { afterAll, expect, test, vi } from 'vitest'
-import { dayKey, monthKey, monthOf, monthsOn, weeksOf } from './calendar.ts'
+import { cutOff, dayKey, monthKey, monthOf, monthsOn, weeksOf } from './calendar.ts'
 import { scheduleInWords } from './schedule.ts'
 
 // Days have 23 and 25 hours there.
@@ -45,6 +45,17 @@ test('runs stand on the viewer’s day, one line for each task', () => {
       { task_id: 'u', times: 1 },
     ],
   })
+})
+
+test('a task whose runs are not all known is said to go on, from the last day that is known', () => {
+  const last = { ...run('2026-03-03T09:00:00.000Z'), more: true as const }
+  const runs = [last, run('2026-03-02T09:00:00.000Z'), run('2026-03-03T08:00:00.000Z', 'u')]
+  const days = weeksOf(new Date(2026, 2, 1), runs, new Date(2026, 2, 1)).flat()
+  const going = days.flatMap(({ key, due }) =>
+    due.filter(({ goesOn }) => goesOn).map(due => [key, due.task_id]),
+  )
+  expect(going).toEqual([['2026-03-03', 't']])
+  expect(cutOff(runs)).toEqual([last])
 })
 
 test('months are named as they are read back', () => {

@@ -18,6 +18,8 @@ interface Due {
   /** when it is due first */
   at: string
   times: number
+  /** there are more of that day and of the days after, which nobody computed */
+  goesOn: boolean
 }
 
 const two = (value: number) => String(value).padStart(2, '0')
@@ -37,8 +39,20 @@ export const monthsOn = (month: Date, months: number): Date =>
 
 const dueOf = (runs: readonly Upcoming[]): Due[] =>
   [...Map.groupBy(runs, run => run.task_id).values()].flatMap(([first, ...others]) =>
-    first ? [{ ...first, times: others.length + 1 }] : [],
+    first
+      ? [
+          {
+            ...first,
+            times: others.length + 1,
+            goesOn: [first, ...others].some(run => run.more === true),
+          },
+        ]
+      : [],
   )
+
+/** Tasks whose runs are known only until some time, the soonest to end first. */
+export const cutOff = (runs: readonly Upcoming[]): Upcoming[] =>
+  runs.filter(run => run.more === true).sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
 
 /** Whole weeks, from Monday to Sunday, that have all of the month in them. */
 export function weeksOf(month: Date, runs: readonly Upcoming[], now: Date): DayOfCalendar[][] {
