@@ -3,7 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import example from '../../../hatchway.example.config.ts'
-import { ConfigError, configSchema, explainConfig, loadConfig, settings } from './config.ts'
+import {
+  ConfigError,
+  configFrom,
+  configSchema,
+  explainConfig,
+  explained,
+  loadConfig,
+  settings,
+} from './config.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
 function folder(): string {
@@ -159,9 +167,22 @@ test('a file that is missing, broken or exports nothing is refused', async () =>
   )
 })
 
+test('what is a list or an object has no variable, and whoever tries one is told', async () => {
+  const without = settings().filter(({ env }) => env === '')
+  expect(without.map(({ name }) => name)).toEqual(expect.arrayContaining(['mcp', 'groups', 'web.users']))
+  expect(await refusal({ env: { HATCHWAY_MCP: '{}' } })).toContain('mcp in HATCHWAY_MCP is "{}"')
+})
+
+test('a configuration that a program made says so of what it gave', () => {
+  const values = explained(configFrom({ web: { port: 1 }, groups: { work: {} } }, 'a test'))
+  const sourceOf = (name: string) => values.find(value => value.name === name)?.source
+  expect(['web.port', 'groups', 'sweepMs'].map(sourceOf)).toEqual(['a test', 'a test', 'default'])
+})
+
 test('every setting has a description, a variable of its own and says what is allowed', () => {
   const all = settings()
-  expect(new Set(all.map(setting => setting.env)).size).toBe(all.length)
+  const variables = all.map(setting => setting.env).filter(variable => variable !== '')
+  expect(new Set(variables).size).toBe(variables.length)
   for (const setting of all) {
     expect(setting.description, setting.name).not.toBe('')
     expect(setting.allowed, setting.name).not.toBe('')
@@ -182,7 +203,7 @@ test('docs/configuration.md has a row for every setting, and no other', () => {
     `\`${name}\``,
     value,
     allowed,
-    `\`${env}\``,
+    env === '' ? '–' : `\`${env}\``,
     description,
   ])
   expect(rows.map(cells)).toEqual(expected)

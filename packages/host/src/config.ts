@@ -1,6 +1,13 @@
 import type { ConfigInput } from './config/schema.ts'
 
-export { ConfigError, explainConfig, explained, type LoadOptions, loadConfig } from './config/load.ts'
+export {
+  ConfigError,
+  configFrom,
+  explainConfig,
+  explained,
+  type LoadOptions,
+  loadConfig,
+} from './config/load.ts'
 export { type Config, type ConfigInput, configSchema } from './config/schema.ts'
 export { settings } from './config/settings.ts'
 export type { Role, WebSettings } from './config/web.ts'

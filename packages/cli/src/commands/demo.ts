@@ -47,21 +47,24 @@ async function run(options: DemoOptions): Promise<void> {
 async function show(data: string, options: DemoOptions): Promise<void> {
   const asked = Promise.withResolvers<void>()
   endAsked(() => asked.resolve())
-  const [{ startDaemon }, { configSchema }, api] = await Promise.all([
+  const [{ startDaemon }, { configFrom }, api] = await Promise.all([
     import('@hatchway/host'),
     import('@hatchway/host/config'),
     import('@hatchway/host/api'),
   ])
-  const config = configSchema.parse({
-    data,
-    durability: 'process',
-    logLevel: 'error',
-    web: { port: options.once ? 0 : options.port },
-    services: { plugins: [news] },
-    // What the accounts are is nobody else's business, so the guard watches what this group's agent reads.
-    groups: { work: { containsSecrets: true } },
-    agents: { driver: 'concierge' },
-  })
+  const config = configFrom(
+    {
+      data,
+      durability: 'process',
+      logLevel: 'error',
+      web: { port: options.once ? 0 : options.port },
+      services: { plugins: [news] },
+      // What the accounts are is nobody else's business, so the guard watches what this group's agent reads.
+      groups: { work: { containsSecrets: true } },
+      agents: { driver: 'concierge' },
+    },
+    'the demonstration',
+  )
   const daemon = await startDaemon(config)
   try {
     for (const group of tourGroups) await daemon.host.addGroup(group)

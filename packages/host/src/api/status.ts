@@ -53,10 +53,12 @@ export const settingsAnswer = z.array(
   z.object({
     name: z.string(),
     value: z.union([z.string(), z.number()]).nullable().describe('null: unset, or no single value'),
-    source: z.string().describe('the file, a variable, `command line`, or `default`'),
+    source: z
+      .string()
+      .describe('the file, a variable, `command line`, `default`, or the program that started the host'),
     default: z.string(),
     description: z.string(),
-    env: z.string(),
+    env: z.string().describe('the variable that overrides the file; empty: there is none'),
   }),
 )
 

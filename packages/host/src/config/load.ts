@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { z } from 'zod'
 import { type Config, type ConfigInput, configSchema } from './schema.ts'
-import { type Setting, settings } from './settings.ts'
+import { type Setting, settings, variableOf } from './settings.ts'
 import { problemsOf } from './web.ts'
 
 export class ConfigError extends Error {
@@ -48,6 +48,16 @@ export async function explainConfig(options: LoadOptions = {}): Promise<Explaine
   return { config, file, values: explained(config) }
 }
 
+/** A configuration that a program made for itself, and whose values people may look at all the same. */
+export function configFrom(input: ConfigInput, source: string): Config {
+  const sources = new Map<string, string>()
+  const taken: Tree = {}
+  overlay(taken, { ...input }, [], path => sources.set(path.join('.'), source))
+  const config = configSchema.parse(taken)
+  sourcesOf.set(config, sources)
+  return config
+}
+
 /** where the values of configurations that were loaded came from */
 const sourcesOf = new WeakMap<Config, ReadonlyMap<string, string>>()
 
@@ -81,8 +91,9 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
     }
   }
   for (const setting of variablesIn(env)) {
-    overlay(input, nested(setting.path, fromText(setting, env[setting.env] ?? '')), [], path =>
-      sources.set(path.join('.'), setting.env),
+    const variable = variableOf(setting.path)
+    overlay(input, nested(setting.path, fromText(setting, env[variable] ?? '')), [], path =>
+      sources.set(path.join('.'), variable),
     )
   }
   const line = { ...overrides, ...(data === undefined ? {} : { data }) }
@@ -127,7 +138,7 @@ async function importFile(file: string): Promise<Tree> {
 /** An empty variable is an unset one: that is how compose files and unit files switch one off. */
 function variablesIn(env: NodeJS.ProcessEnv): Setting[] {
   if (!Object.keys(env).some(name => name.startsWith('HATCHWAY_'))) return []
-  return settings().filter(setting => (env[setting.env] ?? '') !== '')
+  return settings().filter(({ path }) => (env[variableOf(path)] ?? '') !== '')
 }
 
 /** What is not a whole number stays text, and is refused by the schema: `1e3`, ` 5` and `0x10` are not guessed at. */

@@ -5,7 +5,7 @@ export interface Setting {
   /** as in the file: `limits.fileBytes` */
   name: string
   path: readonly string[]
-  /** the variable that overrides the file: `HATCHWAY_LIMITS_FILE_BYTES` */
+  /** the variable that overrides the file: `HATCHWAY_LIMITS_FILE_BYTES`; empty: it is no text, and only a file has it */
   env: string
   description: string
   /** continues "it must be" */
@@ -27,7 +27,8 @@ const node = z.looseObject({
   default: z.unknown().optional(),
 })
 
-const envOf = (path: readonly string[]) =>
+/** Also of what cannot be given so: whoever tries is told, and not passed over. */
+export const variableOf = (path: readonly string[]) =>
   `HATCHWAY_${path.map(part => part.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()).join('_')}`
 
 const range = (minimum: number, maximum: number) =>
@@ -44,7 +45,7 @@ function leaves(schema: unknown, path: readonly string[]): Setting[] {
     {
       name: path.join('.'),
       path,
-      env: envOf(path),
+      env: found.type === 'array' || found.type === 'object' ? '' : variableOf(path),
       description: found.description ?? '',
       allowed:
         found.allowed ??

@@ -60,7 +60,7 @@ export function SettingsPage() {
                 <td>
                   <code className="name">{visible(setting.name)}</code>
                   <p className="hint">{withCode(visible(setting.description))}</p>
-                  <p className="hint env">{visible(setting.env)}</p>
+                  {setting.env !== '' && <p className="hint env">{visible(setting.env)}</p>}
                 </td>
                 <td data-name="Value">
                   <code>{written(setting.value)}</code>
