@@ -49,6 +49,12 @@ export function TasksPage() {
           .includes(q.toLowerCase())),
   )
   const back = hrefOf('tasks', undefined, query)
+  const isWithoutAny = tasks.value?.length === 0
+  const emptyTitle = !isWithoutAny
+    ? 'No task fits'
+    : status === 'all'
+      ? 'No task yet'
+      : 'No task is active or paused'
 
   return (
     <div className={`split ${id === undefined ? '' : 'open'}`}>
@@ -91,12 +97,16 @@ export function TasksPage() {
             </div>
             {!tasks.value && tasks.trouble === undefined && <Loading />}
             {tasks.value && shown.length === 0 && (
-              <Empty icon="tasks" title={tasks.value.length === 0 ? 'No task yet' : 'No task fits'}>
-                <p>
-                  {tasks.value.length > 0
-                    ? 'Clear a filter to see more.'
-                    : 'Ask an agent in the chat to remind you of something, or make a new task here.'}
-                </p>
+              <Empty icon="tasks" title={emptyTitle}>
+                {tasks.value.length > 0 && <p>Clear a filter to see more.</p>}
+                {tasks.value.length === 0 && (
+                  <p>Ask an agent in the chat to remind you of something, or make a new task here.</p>
+                )}
+                {tasks.value.length === 0 && status !== 'all' && (
+                  <button type="button" onClick={() => filter({ status: 'all' })}>
+                    Show those that are over
+                  </button>
+                )}
               </Empty>
             )}
             {shown.length > 0 && <TaskTable tasks={shown} query={query} openId={id} />}
