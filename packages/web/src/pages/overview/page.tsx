@@ -92,12 +92,12 @@ export function OverviewPage() {
         />
         <Tile
           href={hrefOf('traffic')}
-          name="Latency, half of them"
+          name="Decided in (median)"
           value={latency.p50_us === null || latency.count === 0 ? '–' : spanOf(latency.p50_us)}
           note={
             latency.count === 0
               ? 'nothing measured yet'
-              : `99 of 100 within ${spanOf(latency.p99_us ?? 0)}; waited ${spanOf((latency.waited_p50_ms ?? 0) * 1000)}`
+              : `99 of 100 within ${spanOf(latency.p99_us ?? 0)}; lay ${spanOf((latency.waited_p50_ms ?? 0) * 1000)} before (median)`
           }
         />
         <Tile
