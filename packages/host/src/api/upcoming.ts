@@ -32,7 +32,7 @@ export async function upcomingRuns(
     // One that is overdue runs as soon as it can.
     let at: number | null = Math.max(Date.parse(task.next_run ?? ''), from)
     for (let count = 1; at !== null && at <= until && count <= each; count++) {
-      const next = following(task, at, at).nextRun
+      const next: number | null = following(task, at, at).nextRun
       const isCut = count === each && next !== null && next <= until
       runs.push({ ...run, at, ...(isCut && { more: true }) })
       at = next
