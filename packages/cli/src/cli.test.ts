@@ -436,7 +436,13 @@ test('every command has help with an example', async () => {
       'messages list',
     ],
     ...[
+      'status',
+      'commands list',
+      'commands show',
       'tasks list',
+      'tasks add',
+      'tasks edit',
+      'tasks upcoming',
       'tasks pause',
       'tasks resume',
       'tasks cancel',

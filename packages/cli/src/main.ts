@@ -5,6 +5,7 @@ import { addApprovals } from './commands/approvals.ts'
 import { addAudit } from './commands/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addChat } from './commands/chat.ts'
+import { addCommands } from './commands/commands.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addConfig } from './commands/config.ts'
 import { addDemo } from './commands/demo.ts'
@@ -20,6 +21,7 @@ import { addPassword } from './commands/password.ts'
 import { addPost } from './commands/post.ts'
 import { addRuns } from './commands/runs.ts'
 import { addServices } from './commands/services.ts'
+import { addStatus } from './commands/status.ts'
 import { addSupervise } from './commands/supervise.ts'
 import { addTail } from './commands/tail.ts'
 import { addTaints } from './commands/taints.ts'
@@ -56,6 +58,7 @@ Exit codes:
     addDemo,
     addSupervise,
     addDeploys,
+    addStatus,
     addChat,
     addGroups,
     addAgents,
@@ -71,6 +74,7 @@ Exit codes:
     addAudit,
     addErrors,
     addPost,
+    addCommands,
     addTail,
     addConfig,
     addDoctor,

@@ -4,6 +4,7 @@ import { endingOf } from '../chat/approval.ts'
 import { once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
+import { queryOf } from '../query.ts'
 import { withClient } from '../session.ts'
 import type { Column } from '../table.ts'
 import { visible } from '../text.ts'
@@ -33,13 +34,6 @@ const ruleColumns: Column<ApprovalRuleAnswer>[] = [
   { title: 'MADE BY', value: rule => rule.made_by, flexible: true },
   { title: 'AT', value: rule => when(rule.created_at) },
 ]
-
-const queryOf = (values: Record<string, string | undefined>): string =>
-  String(
-    new URLSearchParams(
-      Object.entries(values).filter((pair): pair is [string, string] => pair[1] !== undefined),
-    ),
-  )
 
 export function addApprovals(program: Command): void {
   const approvals = program

@@ -1,18 +1,15 @@
 import type { JobAnswer, JobRunAnswer, WholeJobRunAnswer } from '@hatchway/host/api'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
+import { neededSchedule, type ScheduleOptions, scheduleInWords, withSchedule } from '../schedule.ts'
 import { withClient } from '../session.ts'
 import type { Column } from '../table.ts'
 import { visible, visibleLines } from '../text.ts'
 
-interface AddOptions extends CommonOptions {
+interface AddOptions extends CommonOptions, ScheduleOptions {
   command: string
-  cron?: string
-  every?: string
-  at?: string
-  zone?: string
   cwd?: string
   user?: string
   timeout?: number
@@ -23,7 +20,7 @@ const columns: Column<JobAnswer>[] = [
   { title: 'NAME', value: job => job.job.name, flexible: true },
   { title: 'STATUS', value: job => job.status },
   { title: 'NEXT RUN', value: job => when(job.next_run) },
-  { title: 'SCHEDULE', value: job => `${job.schedule_type} ${job.schedule_value}`, flexible: true },
+  { title: 'SCHEDULE', value: scheduleInWords, flexible: true },
   { title: 'USER', value: job => job.job.user ?? '-' },
   { title: 'IN', value: job => job.job.cwd ?? '-', flexible: true },
   { title: 'COMMAND', value: job => job.job.command, flexible: true },
@@ -45,29 +42,6 @@ const runColumns: Column<JobRunAnswer>[] = [
   { title: 'TOOK', value: took, right: true },
   { title: 'RESULT', value: endOf, flexible: true },
 ]
-
-const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-const interval = (text: string): string => {
-  const [, count, unit = ''] = /^([1-9]\d{0,6})([smhd])$/.exec(text) ?? []
-  if (count === undefined) throw new InvalidArgumentError('Write it as 30s, 10m, 2h or 1d.')
-  return String(Number(count) * (units[unit] ?? 0))
-}
-
-/** The one way to say when that was used. */
-function scheduleOf({ cron, every, at }: AddOptions): { schedule_type: string; schedule_value: string } {
-  const given = [
-    { schedule_type: 'cron', schedule_value: cron },
-    { schedule_type: 'interval', schedule_value: every },
-    { schedule_type: 'once', schedule_value: at },
-  ].flatMap(({ schedule_type, schedule_value }) =>
-    schedule_value === undefined ? [] : [{ schedule_type, schedule_value }],
-  )
-  const [schedule, ...others] = given
-  if (!schedule || others.length > 0)
-    throw new InvalidArgumentError('One of --cron, --every and --at says when it runs.')
-  return schedule
-}
 
 export function addJobs(program: Command): void {
   const jobs = program
@@ -96,12 +70,11 @@ export function addJobs(program: Command): void {
       .description('have a command run on this host, as far as hostJobs in the configuration allows'),
     "jobs add backup --command './backup.sh' --cron '0 3 * * *'\njobs add pulse --command uptime --every 10m --timeout 5",
   )
-  add
-    .argument('<name>', 'what it is called; each only once')
-    .requiredOption('--command <command>', 'for /bin/sh')
-    .option('--cron <expression>', 'when: a cron expression')
-    .option('--every <time>', 'when: at intervals such as 30s, 10m, 2h, 1d', interval)
-    .option('--at <time>', 'when: once, in ISO 8601')
+  withSchedule(
+    add
+      .argument('<name>', 'what it is called; each only once')
+      .requiredOption('--command <command>', 'for /bin/sh'),
+  )
     .option('--zone <name>', 'the time zone of that; left out: the configured one')
     .option('--cwd <directory>', 'where; left out: the first of hostJobs.directories')
     .option('--user <name>', 'as whom; left out: the first of hostJobs.users')
@@ -110,7 +83,7 @@ export function addJobs(program: Command): void {
       const body = {
         name,
         command: options.command,
-        ...asked(() => scheduleOf(options), add),
+        ...neededSchedule(options, add),
         timezone: options.zone,
         cwd: options.cwd,
         user: options.user,
@@ -149,16 +122,6 @@ export function addJobs(program: Command): void {
       if (options.json) return printJson(run)
       await show(run)
     })
-}
-
-/** A command line that makes no sense is said to be so, with the way to help. */
-function asked<T>(value: () => T, command: Command): T {
-  try {
-    return value()
-  } catch (error) {
-    if (error instanceof InvalidArgumentError) command.error(`error: ${error.message}`)
-    throw error
-  }
 }
 
 async function show(run: WholeJobRunAnswer): Promise<void> {

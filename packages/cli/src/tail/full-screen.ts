@@ -17,7 +17,13 @@ const frameMs = 100
 const secondsOfRate = 5
 
 /** Commands as they are handled, on the whole screen. */
-export async function showAll({ group, lines = usualLines, ...options }: TailOptions): Promise<void> {
+export async function showAll({
+  group,
+  type,
+  decision,
+  lines = usualLines,
+  ...options
+}: TailOptions): Promise<void> {
   const [api, config] = await Promise.all([import('@hatchway/host/api'), configOf(options)])
   const kept = createKept(keptCommands)
   const limit = Math.min(lines, keptCommands)
@@ -43,7 +49,11 @@ export async function showAll({ group, lines = usualLines, ...options }: TailOpt
     kept,
     host,
     paint: painter((process.env.NO_COLOR ?? '') === ''),
-    filter: group === undefined ? {} : { group: `=${group}` },
+    filter: {
+      ...(group !== undefined && { group: `=${group}` }),
+      ...(type !== undefined && { type: `=${type}` }),
+      ...(decision !== undefined && { decision }),
+    },
     open: seq => void ask(seq),
   })
 

@@ -18,6 +18,9 @@ export interface Row {
   repeated: boolean
 }
 
+export const decisionOf = ({ outcome }: Pick<CommandAnswer, 'outcome'>): Decision =>
+  outcome === null ? 'open' : outcome.ok ? 'ok' : 'refused'
+
 const longest = 1000
 
 /** By way of bytes, because a part of a string keeps all of it in memory. */
@@ -31,7 +34,7 @@ export function rowOf(command: CommandAnswer): Row {
     receivedAt: command.received_at,
     group: command.group,
     type: bounded(command.type ?? '?'),
-    decision: outcome === null ? 'open' : outcome.ok ? 'ok' : 'refused',
+    decision: decisionOf(command),
     code: outcome?.ok === false ? outcome.error.code : '',
     message: outcome?.ok === false ? bounded(outcome.error.message) : '',
     file: command.directory === undefined ? command.file : `${command.directory}/${command.file}`,
