@@ -32,3 +32,9 @@ export const when = (iso: string | null): string => {
   const two = (value: number) => String(value).padStart(2, '0')
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
 }
+
+/** Of a run's id, which is long and random; `runs show` takes the beginning of one. */
+export const briefId = (id: string): string => id.slice(0, 8)
+
+/** Of what `when` says: without the year and the seconds. */
+export const briefTime = (time: string): string => (time.length > 16 ? time.slice(5, 16) : time)

@@ -1,7 +1,7 @@
 import type { ApprovalRuleAnswer, ListedApprovalAnswer, WholeApprovalAnswer } from '@hatchway/host/api'
 import type { Command } from 'commander'
 import { endingOf } from '../chat/approval.ts'
-import { once, printList, when } from '../list.ts'
+import { briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { queryOf } from '../query.ts'
@@ -21,7 +21,7 @@ const columns: Column<ListedApprovalAnswer>[] = [
   { title: 'STATUS', value: approval => approval.status },
   { title: 'WANTS TO', value: approval => approval.action.summary, flexible: true },
   { title: 'BECAUSE', value: approval => approval.why, flexible: true },
-  { title: 'UNTIL', value: approval => when(approval.expires_at) },
+  { title: 'UNTIL', value: approval => when(approval.expires_at), brief: briefTime },
   { title: 'DECIDED BY', value: approval => approval.decided_by ?? '-', flexible: true },
 ]
 
@@ -32,7 +32,7 @@ const ruleColumns: Column<ApprovalRuleAnswer>[] = [
   { title: 'MAY ALWAYS', value: rule => rule.summary, flexible: true },
   { title: 'WITH', value: rule => rule.digest.slice(0, 12) },
   { title: 'MADE BY', value: rule => rule.made_by, flexible: true },
-  { title: 'AT', value: rule => when(rule.created_at) },
+  { title: 'AT', value: rule => when(rule.created_at), brief: briefTime },
 ]
 
 export function addApprovals(program: Command): void {

@@ -1,7 +1,7 @@
 import type { AuditEntryAnswer, Client } from '@hatchway/host/api'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { exitCodes, Failure } from '../failure.ts'
-import { printList, when } from '../list.ts'
+import { briefTime, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { withProgress } from '../progress.ts'
@@ -31,7 +31,7 @@ const taintOf = ({ taint }: AuditEntryAnswer) =>
 
 const columns: Column<AuditEntryAnswer>[] = [
   { title: 'SEQ', value: entry => String(entry.seq), right: true },
-  { title: 'AT', value: entry => when(entry.at) },
+  { title: 'AT', value: entry => when(entry.at), brief: briefTime },
   { title: 'GROUP', value: entry => entry.group ?? '-', flexible: true },
   { title: 'ACTOR', value: entry => entry.actor, flexible: true },
   { title: 'ACTION', value: entry => entry.action, flexible: true },

@@ -1,7 +1,7 @@
 import type { CommandAnswer } from '@hatchway/host/api'
 import type { Command } from 'commander'
 import { type DecisionOptions, okOf, withDecision } from '../decision.ts'
-import { once, printList, when } from '../list.ts'
+import { briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { queryOf } from '../query.ts'
@@ -17,9 +17,9 @@ interface ListOptions extends CommonOptions, DecisionOptions {
   limit: number
 }
 
-const columns: Column<CommandAnswer>[] = [
+export const columns: Column<CommandAnswer>[] = [
   { title: 'SEQ', value: command => String(command.seq), right: true },
-  { title: 'RECEIVED', value: command => when(command.received_at) },
+  { title: 'RECEIVED', value: command => when(command.received_at), brief: briefTime },
   { title: 'GROUP', value: command => command.group, flexible: true },
   { title: 'TYPE', value: command => command.type ?? '?', flexible: true },
   { title: 'DECISION', value: inWords, flexible: true },

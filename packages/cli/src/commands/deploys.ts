@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeployAnswer } from '@hatchway/host/api'
 import type { Command } from 'commander'
 import { exitCodes, Failure } from '../failure.ts'
-import { once, printList, when } from '../list.ts'
+import { briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { withProgress } from '../progress.ts'
@@ -13,7 +13,7 @@ const short = (revision: string) => revision.slice(0, 12)
 
 const columns: Column<DeployAnswer>[] = [
   { title: 'ID', value: deploy => String(deploy.id), right: true },
-  { title: 'BEGAN', value: deploy => when(deploy.created_at) },
+  { title: 'BEGAN', value: deploy => when(deploy.created_at), brief: briefTime },
   { title: 'BY', value: deploy => deploy.group ?? 'operator', flexible: true },
   { title: 'FROM', value: deploy => short(deploy.from) },
   { title: 'TO', value: deploy => short(deploy.to) },

@@ -1,7 +1,7 @@
 import type { Client, ErrorAnswer, ErrorContentAnswer } from '@hatchway/host/api'
 import type { Command } from 'commander'
 import { exitCodes, Failure } from '../failure.ts'
-import { once, printList, when } from '../list.ts'
+import { briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { withClient } from '../session.ts'
@@ -13,9 +13,9 @@ interface FilterOptions extends CommonOptions {
   code?: string
 }
 
-const columns: Column<ErrorAnswer>[] = [
+export const columns: Column<ErrorAnswer>[] = [
   { title: 'ID', value: entry => entry.id },
-  { title: 'REFUSED', value: entry => when(entry.processed_at) },
+  { title: 'REFUSED', value: entry => when(entry.processed_at), brief: briefTime },
   { title: 'GROUP', value: entry => entry.source_group, flexible: true },
   { title: 'FILE', value: fileOf, flexible: true },
   { title: 'CODE', value: entry => entry.code },

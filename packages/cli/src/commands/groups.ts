@@ -1,7 +1,7 @@
 import type { GroupAnswer } from '@hatchway/host/api'
 import { type Command, Option } from 'commander'
 import { exitCodes, Failure } from '../failure.ts'
-import { once, printList, when } from '../list.ts'
+import { briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { withClient } from '../session.ts'
@@ -20,14 +20,14 @@ interface AddOptions extends CommonOptions {
 /** The names are the protocol's; written here too, so that `--help` need not load it. A test compares them. */
 export const dialectChoices = ['hatchway', 'nanoclaw', 'novabot', 'mdclaw', 'pynchy']
 
-const columns: Column<GroupAnswer>[] = [
+export const columns: Column<GroupAnswer>[] = [
   { title: 'FOLDER', value: group => group.folder, flexible: true },
   { title: 'JID', value: group => group.jid, flexible: true },
   { title: 'NAME', value: group => group.name, flexible: true },
   { title: 'MAIN', value: group => (group.main ? 'main' : '-') },
-  { title: 'DIALECT', value: group => group.dialect },
+  { title: 'DIALECT', value: group => group.dialect, spare: true },
   { title: 'WATCHED BY', value: group => group.mode ?? '-' },
-  { title: 'LAST ACTIVITY', value: group => when(group.last_activity) },
+  { title: 'LAST ACTIVITY', value: group => when(group.last_activity), brief: briefTime },
 ]
 
 export function addGroups(program: Command): void {

@@ -1,6 +1,6 @@
 import type { JobAnswer, JobRunAnswer, WholeJobRunAnswer } from '@hatchway/host/api'
 import type { Command } from 'commander'
-import { once, printList, when } from '../list.ts'
+import { briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { neededSchedule, type ScheduleOptions, scheduleInWords, withSchedule } from '../schedule.ts'
@@ -19,7 +19,7 @@ const columns: Column<JobAnswer>[] = [
   { title: 'ID', value: job => job.id },
   { title: 'NAME', value: job => job.job.name, flexible: true },
   { title: 'STATUS', value: job => job.status },
-  { title: 'NEXT RUN', value: job => when(job.next_run) },
+  { title: 'NEXT RUN', value: job => when(job.next_run), brief: briefTime },
   { title: 'SCHEDULE', value: scheduleInWords, flexible: true },
   { title: 'USER', value: job => job.job.user ?? '-' },
   { title: 'IN', value: job => job.job.cwd ?? '-', flexible: true },
@@ -36,7 +36,7 @@ const took = ({ started_at, ended_at }: JobRunAnswer) =>
 
 const runColumns: Column<JobRunAnswer>[] = [
   { title: 'RUN', value: run => run.id },
-  { title: 'DUE', value: run => when(run.due_at) },
+  { title: 'DUE', value: run => when(run.due_at), brief: briefTime },
   { title: 'STATUS', value: run => (run.manual ? `${run.status}, asked for` : run.status) },
   { title: 'EXIT', value: run => run.signal ?? (run.exit_code === null ? '-' : String(run.exit_code)) },
   { title: 'TOOK', value: took, right: true },

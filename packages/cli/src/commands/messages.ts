@@ -2,7 +2,7 @@ import type { Client, MessageAnswer } from '@hatchway/host/api'
 import { type Command, Option } from 'commander'
 import { save } from '../chat/files.ts'
 import { exitCodes, Failure } from '../failure.ts'
-import { once, printList, when } from '../list.ts'
+import { briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { withClient } from '../session.ts'
@@ -17,7 +17,7 @@ interface ListOptions extends CommonOptions {
 
 const columns: Column<MessageAnswer>[] = [
   { title: 'ID', value: message => String(message.id), right: true },
-  { title: 'WRITTEN', value: message => when(message.created_at) },
+  { title: 'WRITTEN', value: message => when(message.created_at), brief: briefTime },
   { title: 'GROUP', value: message => message.group, flexible: true },
   { title: 'JID', value: message => message.jid, flexible: true },
   { title: 'STATUS', value: message => message.status },

@@ -1,6 +1,6 @@
 import type { RunAnswer, TranscriptAnswer } from '@hatchway/host/api'
 import { type Command, Option } from 'commander'
-import { once, printList, when } from '../list.ts'
+import { briefId, briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { withClient } from '../session.ts'
@@ -17,16 +17,16 @@ interface ListOptions extends CommonOptions {
 const seconds = ({ started_at, ended_at }: RunAnswer) =>
   ended_at === null ? '-' : `${((Date.parse(ended_at) - Date.parse(started_at)) / 1000).toFixed(1)} s`
 
-const columns: Column<RunAnswer>[] = [
-  { title: 'ID', value: run => run.id },
-  { title: 'STARTED', value: run => when(run.started_at) },
+export const columns: Column<RunAnswer>[] = [
+  { title: 'ID', value: run => run.id, brief: briefId },
+  { title: 'STARTED', value: run => when(run.started_at), brief: briefTime },
   { title: 'GROUP', value: run => run.group, flexible: true },
   {
     title: 'KIND',
     value: run => (run.task_id === null ? run.kind : `${run.kind} ${run.task_id}`),
     flexible: true,
   },
-  { title: 'SANDBOX', value: run => run.sandbox },
+  { title: 'SANDBOX', value: run => run.sandbox, spare: true },
   { title: 'STATUS', value: run => run.status },
   { title: 'TOOK', value: seconds, right: true },
   { title: 'RESULT', value: run => run.error ?? run.result ?? '-', flexible: true },

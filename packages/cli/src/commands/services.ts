@@ -1,6 +1,6 @@
 import type { RequestsAnswer, ServicesAnswer } from '@hatchway/host/api'
 import type { Command } from 'commander'
-import { once, printList, when } from '../list.ts'
+import { briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common } from '../options.ts'
 import { printJson } from '../output.ts'
 import { withClient } from '../session.ts'
@@ -42,8 +42,8 @@ const linesOf = (services: ServicesAnswer): Line[] =>
 const requestColumns: Column<RequestsAnswer[number]>[] = [
   { title: 'GROUP', value: request => request.group, flexible: true },
   { title: 'TOOL', value: request => request.tool, flexible: true },
-  { title: 'SINCE', value: request => when(request.created_at) },
-  { title: 'UNTIL', value: request => when(request.expires_at) },
+  { title: 'SINCE', value: request => when(request.created_at), brief: briefTime },
+  { title: 'UNTIL', value: request => when(request.expires_at), brief: briefTime },
   { title: 'ID', value: request => request.id ?? '-', flexible: true },
 ]
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { OccurrenceAnswer, UpcomingAnswer } from '@hatchway/host/api'
 import type { Task } from '@hatchway/protocol'
 import { type Command, Option } from 'commander'
-import { once, printList, when } from '../list.ts'
+import { briefId, briefTime, once, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { queryOf } from '../query.ts'
@@ -37,13 +37,13 @@ interface EditOptions extends CommonOptions, ScheduleOptions {
 /** The protocol's; written here too, so that `--help` need not load it. A test compares them. */
 export const contextChoices = ['group', 'isolated']
 
-const columns: Column<Task>[] = [
+export const columns: Column<Task>[] = [
   { title: 'ID', value: task => task.id, flexible: true },
   { title: 'GROUP', value: task => task.group, flexible: true },
   { title: 'STATUS', value: task => task.status },
-  { title: 'NEXT RUN', value: task => when(task.next_run) },
+  { title: 'NEXT RUN', value: task => when(task.next_run), brief: briefTime },
   { title: 'SCHEDULE', value: scheduleInWords, flexible: true },
-  { title: 'ZONE', value: task => task.timezone },
+  { title: 'ZONE', value: task => task.timezone, spare: true },
   { title: 'PROMPT', value: task => task.prompt, flexible: true },
 ]
 
@@ -52,16 +52,16 @@ const took = ({ started_at, ended_at }: OccurrenceAnswer) =>
     ? '-'
     : `${((Date.parse(ended_at) - Date.parse(started_at)) / 1000).toFixed(1)} s`
 
-const historyColumns: Column<OccurrenceAnswer>[] = [
-  { title: 'DUE', value: one => when(one.due_at) },
+export const historyColumns: Column<OccurrenceAnswer>[] = [
+  { title: 'DUE', value: one => when(one.due_at), brief: briefTime },
   { title: 'STATUS', value: one => (one.manual ? `${one.status}, asked for` : one.status) },
   { title: 'TOOK', value: took, right: true },
-  { title: 'RUN', value: one => one.run_id ?? '-' },
+  { title: 'RUN', value: one => one.run_id ?? '-', brief: briefId },
   { title: 'RESULT', value: one => one.error ?? one.result ?? '-', flexible: true },
 ]
 
 const upcomingColumns: Column<UpcomingAnswer[number]>[] = [
-  { title: 'AT', value: run => when(run.at) },
+  { title: 'AT', value: run => when(run.at), brief: briefTime },
   { title: 'TASK', value: run => run.task_id, flexible: true },
   { title: 'GROUP', value: run => run.group, flexible: true },
   { title: 'PROMPT', value: run => run.prompt, flexible: true },
