@@ -164,7 +164,43 @@ describe('init', () => {
     })
     expect(existsSync(join(place, 'hatchway.config.ts'))).toBe(false)
     const wrong = await hatchway(['init', '--yes', '--timezone', 'Mars/Olympus'], '', place)
-    expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining('timezone') })
+    expect(wrong).toMatchObject({ code: 64, err: expect.stringContaining('--timezone') })
+    expect(readdirSync(place)).toEqual([])
+  })
+
+  test.each([
+    ['--timezone', 'Mars/P'],
+    ['--name', ''],
+    ['--name', 'x'.repeat(65)],
+    ['--group', '../evil'],
+    ['--key-variable', 'A B'],
+    ['--jid', ''],
+  ])('with %s %j leaves the configuration that is there as it was', async (option, value) => {
+    const place = folder()
+    const file = join(place, 'hatchway.config.ts')
+    writeFileSync(file, "export default { agents: { assistant: 'Ada' } }\n")
+    const refused = await hatchway(
+      ['init', '--yes', '--force', '--driver', 'claude', option, value],
+      '',
+      place,
+    )
+    expect(refused).toMatchObject({ out: '', err: expect.stringMatching(/^hatchway: \S.*/) })
+    expect([1, 64]).toContain(refused.code)
+    expect(readFileSync(file, 'utf8')).toContain('Ada')
+    expect(readdirSync(place)).toEqual(['hatchway.config.ts'])
+  })
+
+  test('writes where --config says, and advises a command that finds it there', async () => {
+    const place = folder()
+    const elsewhere = join(folder(), 'hatchway.config.ts')
+    const made = await hatchway(['init', '--yes', '--group', 'none', '--config', elsewhere], '', place)
+    expect(made).toMatchObject({
+      code: 0,
+      err: '',
+      out: expect.stringContaining(`npx hatchway up --config ${elsewhere}`),
+    })
+    expect(existsSync(elsewhere)).toBe(true)
+    expect(readdirSync(place)).toEqual([])
   })
 
   test('knows the host’s own names', () => {
@@ -312,4 +348,15 @@ test('the demonstration plays to its end and leaves nothing behind', async () =>
   expect(played.out).toContain('That is the tour.')
   expect(played.code).toBe(0)
   expect(readdirSync(place).filter(name => name.startsWith('hatchway-demo'))).toEqual([])
+})
+
+test('a data directory that is not there is said to be so, and is not made', async () => {
+  const place = join(folder(), 'typo')
+  for (const command of ['tasks list', 'groups list', 'status', 'tail', 'backup -'])
+    expect(await hatchway([...command.split(' '), '--data', place])).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining(`There is no data directory ${place}. `),
+    })
+  expect(existsSync(place)).toBe(false)
 })

@@ -48,8 +48,11 @@ export function addGroups(program: Command): void {
     )
     .option('--trigger <word>', 'the word in a message that calls the agent')
     .action(async ({ folder, jid, name, main = false, dialect, trigger, ...options }: AddOptions) => {
-      const group = await withClient(options, (client, api) =>
-        client.post('/groups', { folder, jid, name, main, dialect, trigger }, api.groupAnswer),
+      const group = await withClient(
+        options,
+        (client, api) =>
+          client.post('/groups', { folder, jid, name, main, dialect, trigger }, api.groupAnswer),
+        { mayCreate: true },
       )
       if (options.json) return printJson(group)
       await printLine(`Group ${visible(group.folder)} is registered for ${visible(group.jid)}.`)

@@ -1,5 +1,6 @@
-import { existsSync, writeFileSync } from 'node:fs'
-import { basename, resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, extname, join, resolve } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Answers, configText } from '../config-text.ts'
@@ -10,7 +11,7 @@ import { withClient } from '../session.ts'
 import { visible } from '../text.ts'
 
 interface InitOptions extends CommonOptions {
-  file: string
+  file?: string
   name?: string
   driver?: string
   keyVariable?: string
@@ -28,6 +29,8 @@ interface InitOptions extends CommonOptions {
 export const driverChoices = ['concierge', 'claude', 'command']
 export const sandboxChoices = ['auto', 'docker', 'podman', 'bubblewrap', 'process']
 
+const usualFile = 'hatchway.config.ts'
+
 export function addInit(program: Command): void {
   common(
     program
@@ -35,7 +38,7 @@ export function addInit(program: Command): void {
       .description('ask a few questions, write a configuration and register a first group'),
     'init\ninit --yes --name Andy --driver claude --timezone Europe/Lisbon',
   )
-    .option('--file <file>', 'the configuration file to write', 'hatchway.config.ts')
+    .option('--file <file>', `the configuration file to write; left out: --config, then ${usualFile}`)
     .option('--name <text>', 'the name the assistant goes by')
     .addOption(new Option('--driver <name>', 'who answers').choices(driverChoices))
     .option('--key-variable <name>', 'the variable of the environment that holds the model’s key')
@@ -57,44 +60,76 @@ function port(text: string): number {
 }
 
 async function init(options: InitOptions): Promise<void> {
-  const file = resolve(options.file)
+  const named = options.file ?? options.config ?? usualFile
+  const file = resolve(named)
   if (existsSync(file) && !options.force)
     throw new Failure(
       `${file} is there already. Look at it with: npx hatchway config. To begin anew, say --force.`,
     )
   if (!options.yes && !process.stdin.isTTY)
     throw new Failure('There is nobody to ask: say --yes, and what you want with options.', exitCodes.usage)
-  const { loadConfig, ConfigError } = await import('@hatchway/host/config')
-  const answers = options.yes ? usual(options) : await asked(options)
-
-  writeFileSync(file, configText(answers, await canImport(file)), { mode: 0o644 })
-  const config = await loadConfig({ file, env: {} }).catch(error => {
-    // What was answered is not allowed after all; the sentence says which, and the file can be corrected.
-    throw error instanceof ConfigError
-      ? new Failure(`${file} is written, but cannot be used yet.\n${error.message}`)
-      : error
-  })
+  const preset = usual(options)
+  await refuseWrong(preset)
+  const answers = options.yes ? preset : await asked(options)
+  await refuseWrong(answers)
+  const config = await writeLoaded(file, configText(answers, await canImport(file)))
   const { group } = answers
   if (group) {
-    await withClient({ ...options, config: file }, (client, api) =>
-      client
-        .get('/groups', api.groupsAnswer)
-        .then(groups =>
-          groups.some(({ folder }) => folder === group.folder)
-            ? undefined
-            : client.post('/groups', { ...group, main: !groups.some(({ main }) => main) }, api.groupAnswer),
-        ),
+    await withClient(
+      { ...options, config: file },
+      (client, api) =>
+        client
+          .get('/groups', api.groupsAnswer)
+          .then(groups =>
+            groups.some(({ folder }) => folder === group.folder)
+              ? undefined
+              : client.post('/groups', { ...group, main: !groups.some(({ main }) => main) }, api.groupAnswer),
+          ),
+      { mayCreate: true },
     )
   }
   if (options.json) return printJson({ file, data: config.data, group: group?.folder ?? null })
   await printLine(`${visible(file)} is written.`)
   if (group) await printLine(`Group ${group.folder} is registered for ${visible(group.jid)}.`)
-  // It is found by itself where it is usually called.
-  const named = basename(file) === 'hatchway.config.ts' ? '' : ` --config ${visible(options.file)}`
+  // It is found by itself here, under its usual name.
+  const option = file === resolve(usualFile) ? '' : ` --config ${visible(named)}`
   await printLine('Look whether everything is there, and start it:')
-  await printLine(`  npx hatchway doctor${named}`)
+  await printLine(`  npx hatchway doctor${option}`)
   if (answers.driver === 'claude') await printLine(`  export ${answers.keyVariable}=…`)
-  await printLine(`  npx hatchway up${named}`)
+  await printLine(`  npx hatchway up${option}`)
+}
+
+/** What was said with options is held to what answers are. Nothing is written before everything will do. */
+async function refuseWrong({ name, keyVariable, timezone, group }: Answers): Promise<void> {
+  const wrong = [
+    { option: '--name', problem: isName(name) },
+    { option: '--key-variable', problem: isVariable(keyVariable) },
+    { option: '--timezone', problem: isZone(timezone) },
+    { option: '--group', problem: group && isFolder(group.folder) },
+  ].find(({ problem }) => problem !== undefined)
+  if (wrong) throw new Failure(`${wrong.option}: ${wrong.problem}`, exitCodes.usage)
+  if (!group) return
+  const { newGroupRequest } = await import('@hatchway/host/api')
+  const [issue] = newGroupRequest.safeParse(group).error?.issues ?? []
+  if (issue)
+    throw new Failure(`The group’s ${issue.path.join('.')} will not do: ${issue.message}`, exitCodes.usage)
+}
+
+/** Written beside its place and loaded from there, so that a configuration that works is only replaced by one. */
+async function writeLoaded(file: string, text: string) {
+  const { loadConfig, ConfigError } = await import('@hatchway/host/config')
+  const trial = join(dirname(file), `.hatchway-${randomUUID()}${extname(file)}`)
+  writeFileSync(trial, text, { mode: 0o644 })
+  try {
+    const config = await loadConfig({ file: trial, env: {} })
+    renameSync(trial, file)
+    return config
+  } catch (error) {
+    rmSync(trial, { force: true })
+    throw error instanceof ConfigError
+      ? new Failure(`Nothing was written.\n${error.message.replaceAll(trial, file)}`)
+      : error
+  }
 }
 
 const zoneHere = () => new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
@@ -153,6 +188,7 @@ async function asked(options: InitOptions): Promise<Answers> {
             ended.signal,
             'Which variable of the environment holds its key?',
             preset.keyVariable,
+            isVariable,
           )
         : preset.keyVariable
     const sandbox =
@@ -171,9 +207,7 @@ async function asked(options: InitOptions): Promise<Answers> {
       Number(await ask(lines, ended.signal, 'Which port for the console?', String(preset.port), isPort))
     const folder =
       options.group ??
-      (await ask(lines, ended.signal, 'The folder of a first group ("none" for none)?', 'main', text =>
-        /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(text) ? undefined : 'Letters, digits, - and _ are allowed.',
-      ))
+      (await ask(lines, ended.signal, 'The folder of a first group ("none" for none)?', 'main', isFolder))
     return answersOf({
       name,
       driver,
@@ -194,6 +228,11 @@ async function asked(options: InitOptions): Promise<Answers> {
   }
 }
 
+const isName = (text: string) => (text.trim() === '' ? 'The assistant needs a name.' : undefined)
+const isVariable = (text: string) =>
+  /^[A-Za-z_][A-Za-z0-9_]*$/.test(text) ? undefined : 'A variable is named with letters, digits and _.'
+const isFolder = (text: string) =>
+  /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(text) ? undefined : 'Letters, digits, - and _ are allowed.'
 const isPort = (text: string) =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? undefined : 'It must be from 0 to 65535.'
 function isZone(text: string): string | undefined {
