@@ -90,6 +90,15 @@ ${branches.map(({ path, branch }) => `    "${slashed(path)}") known="${wordsOf(b
   [[ \${#COMPREPLY[@]} -eq 0 ]] && mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 }
 complete -o filenames -F _hatchway hatchway
+# npx hatchway, unless npx has a completion of its own.
+_hatchway_npx() {
+  COMPREPLY=()
+  [[ $COMP_CWORD -ge 2 && "\${COMP_WORDS[1]}" == hatchway ]] || return 0
+  COMP_WORDS=("\${COMP_WORDS[@]:1}")
+  COMP_CWORD=$((COMP_CWORD - 1))
+  _hatchway
+}
+complete -p npx &> /dev/null || complete -o default -o filenames -F _hatchway_npx npx
 `
 }
 

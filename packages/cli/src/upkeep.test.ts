@@ -274,26 +274,29 @@ describe('completion', () => {
 
   test('in bash completes commands, options and their values', async () => {
     const path = await script('bash')
-    const complete = (...words: string[]) =>
+    const completeFor = (...words: string[]) =>
       execFileSync(
         'bash',
         [
           '-c',
-          `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hatchway; printf '%s\\n' "\${COMPREPLY[@]}"`,
+          `source "$0"; [[ $(complete -p "$1") =~ -F\\ ([a-z_]+) ]]; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "\${BASH_REMATCH[1]}"; printf '%s\\n' "\${COMPREPLY[@]}"`,
           path,
-          'hatchway',
           ...words,
         ],
         { encoding: 'utf8', cwd: folder() },
       )
         .split('\n')
         .filter(word => word !== '')
+    const complete = (...words: string[]) => completeFor('hatchway', ...words)
     expect(complete('gro')).toEqual(['groups'])
     expect(complete('groups', '')).toEqual(expect.arrayContaining(['add', 'list', 'remove']))
     expect(complete('groups', 'add', '--di')).toEqual(['--dialect'])
     expect(complete('groups', 'add', '--dialect', 'na')).toEqual(['nanoclaw'])
     expect(complete('completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']))
     expect(complete('import', 'nano')).toEqual(['nanoclaw'])
+    expect(completeFor('npx', 'hatchway', 'groups', 'add', '--di')).toEqual(['--dialect'])
+    expect(completeFor('npx', 'hatch')).toEqual([])
+    expect(completeFor('npx', 'vitest', 'gro')).toEqual([])
   })
 
   test.runIf(has('fish'))('in fish, too (needs fish)', async () => {
