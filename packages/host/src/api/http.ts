@@ -1,10 +1,12 @@
-import { createServer } from 'node:http'
+import { createServer, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Hono } from 'hono'
 import type { Host } from '../types.ts'
 import { type ApiOptions, createApi } from './app.ts'
 import type { Certificate } from './certificate.ts'
+import { isEndless, sendEndless } from './streaming.ts'
 
 /** HTTP on connections that somebody else has accepted. */
 export interface Http {
@@ -26,7 +28,16 @@ export function createHttpFor(
 ): Http {
   const ending = new AbortController()
   const app = createApp(ending.signal)
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false })
+  const listener = getRequestListener(
+    async (request, bindings) => {
+      const answer = await app.fetch(request, bindings)
+      const { outgoing } = bindings
+      if (!isEndless(answer) || !(outgoing instanceof ServerResponse)) return answer
+      sendEndless(answer, outgoing).catch(error => outgoing.destroy(error))
+      return RESPONSE_ALREADY_SENT
+    },
+    { overrideGlobalObjects: false },
+  )
   const server = certificate ? certificate.createServer(listener) : createServer(listener)
   // It never listens, and only a server that does looks for connections that are idle or too slow.
   server.emit('listening')
