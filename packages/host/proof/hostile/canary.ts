@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   type BigIntStats,
@@ -9,7 +10,6 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -118,16 +118,19 @@ function contentOf(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex')
 }
 
-/** Every file below the directory that holds one of the words. Links are not followed. */
+/**
+ * Every file below the directory that holds one of the words. Links are not followed. It may be deeper than a path can
+ * be long, which grep gets along with.
+ */
 export function filesWith(words: readonly string[], directory: string): string[] {
-  const found: string[] = []
-  for (const entry of readdirSync(directory, { withFileTypes: true })) {
-    const path = join(directory, entry.name)
-    if (entry.isDirectory()) found.push(...filesWith(words, path))
-    else if (entry.isFile() && statSync(path).size < 100_000_000) {
-      const bytes = readFileSync(path)
-      for (const word of words) if (bytes.includes(word)) found.push(`${path} holds ${word}`)
-    }
-  }
-  return found
+  return words.flatMap(word => {
+    const { status, stdout, stderr } = spawnSync('grep', ['-rlaF', '-D', 'skip', '-e', word, directory], {
+      encoding: 'utf8',
+    })
+    const found = stdout.split('\n').filter(Boolean)
+    return [
+      ...found.map(path => `${path.slice(0, 300)} holds ${word}`),
+      ...(status === 0 || status === 1 ? [] : [`${directory} cannot be searched: ${stderr.slice(0, 300)}`]),
+    ]
+  })
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, createServer as listen } from 'node:net'
@@ -90,6 +91,8 @@ export async function prepareGround(options: GroundOptions) {
     },
   })
   const { data, home } = house
+  // What it leaves may be deeper than a path can be long, which rm gets along with.
+  options.atEnd(async () => void spawnSync('rm', ['-rf', join(data, 'groups')]))
   const layout = layoutOf(data)
   for (const group of [evil, witness, victim]) await house.addGroup(group)
 

@@ -162,7 +162,7 @@ const says: readonly (() => string)[] = [
   () => `what do you remember about door ${random.below(5)}`,
   () => {
     heard.reminders.asked++
-    return `remind me in five seconds to stretch ${said}`
+    return `remind me in fifteen seconds to stretch ${said}`
   },
 ]
 

@@ -7,8 +7,8 @@ import type { Book } from './book.ts'
 import type { Household } from './household.ts'
 import type { Traffic } from './traffic.ts'
 
-/** how long everything may take to come to its end once nobody hurts it any more */
-const patienceMs = 240_000
+/** how long nothing may come to its end, once nobody hurts it any more, before it is said never to */
+const patienceMs = 120_000
 /** a message that failed is tried again after pauses of 1, 4 and 16 seconds */
 const silenceMs = 25_000
 /** due later than this is not waited for: the clock was somewhere else when it was asked for */
@@ -40,7 +40,7 @@ async function everythingAnswered(
   household: Household,
   { book, traffic }: { book: Book; traffic: Traffic },
 ): Promise<string[]> {
-  const deadline = performance.now() + patienceMs
+  const isStuck = createStall()
   let silentSince = performance.now()
   for (;;) {
     await traffic.goOn()
@@ -66,7 +66,7 @@ async function everythingAnswered(
     if (!isBusy && open.length === 0 && soon.length === 0) {
       if (unheard.length === 0 || performance.now() - silentSince > silenceMs) return []
     }
-    if (performance.now() > deadline) {
+    if (isStuck(`${open.length} ${soon.length} ${unheard.length} ${overview?.waiting.messages}`)) {
       return [...open, ...soon.map(({ id }) => `task ${id} is due and does not run`)].slice(0, 20)
     }
     await sleep(250)
@@ -76,8 +76,19 @@ async function everythingAnswered(
 const tasksOf = async (household: Household) =>
   ((await household.get('/tasks', tasksAnswer)) ?? []).filter(({ status }) => status === 'active')
 
+/** However slow the machine is: as long as something changes, it is on its way. */
+function createStall(): (state: string) => boolean {
+  let before = ''
+  let since = performance.now()
+  return state => {
+    if (state !== before) since = performance.now()
+    before = state
+    return performance.now() - since > patienceMs
+  }
+}
+
 async function schedulesEnded(household: Household, daemon: Launched): Promise<string[]> {
-  const deadline = performance.now() + patienceMs
+  const isStuck = createStall()
   for (;;) {
     const open = await tasksOf(household)
     for (const { id } of open) await household.ask('POST', `/tasks/${id}/cancel`)
@@ -89,7 +100,7 @@ async function schedulesEnded(household: Household, daemon: Launched): Promise<s
     }
     const sessions = (await household.get('/overview', overviewAnswer))?.sessions.length
     if (open.length === 0 && running.length === 0 && sessions === 0) return []
-    if (performance.now() > deadline) return [...running, `${sessions} sessions`, daemon.output().slice(-500)]
+    if (isStuck(running.join())) return [...running, `${sessions} sessions`, daemon.output().slice(-500)]
     await sleep(250)
   }
 }

@@ -12,6 +12,9 @@ test.skipIf(!hasStrace && !process.env.CI)(
     expect(hasStrace, 'strace is missing: apt-get install strace').toBe(true)
     const seed = Number(process.env.TORTURE_SEED ?? Date.now() % 1_000_000_000)
     const result = await torture({ seed, kills: 25, inject: true, durability: 'full', progress: () => {} })
-    expect(result.problems, `replay with: npm run torture -- --only pipeline --kills 25 --seed ${seed}`).toEqual([])
+    expect(
+      result.problems,
+      `replay with: npm run torture -- --only pipeline --kills 25 --seed ${seed}`,
+    ).toEqual([])
   },
 )

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import {
   closeSync,
+  existsSync,
   ftruncateSync,
   mkdirSync,
   openSync,
   readdirSync,
   renameSync,
   rmSync,
-  statSync,
   watch,
   writeFileSync,
   writeSync,
@@ -134,10 +134,10 @@ export async function inodes(attack: Attack): Promise<void> {
   await rest(attack)
   for (const name of readdirSync(litter))
     if (name.endsWith('.tmp')) succeeds(() => rmSync(join(litter, name)))
-  rmSync(beside, { recursive: true, force: true })
+  succeeds(() => rmSync(beside, { recursive: true, force: true }))
   // Deeper than a path may be long: renamed up, piece by piece.
   let top = join(places.home, 'd')
-  for (let n = 0; n < 6000 && statSync(top, { throwIfNoEntry: false }); n++) {
+  for (let n = 0; n < 6000 && existsSync(top); n++) {
     const next = join(places.home, `d${n}`)
     succeeds(() => renameSync(join(top, 'd'), next))
     succeeds(() => rmSync(top, { recursive: true }))

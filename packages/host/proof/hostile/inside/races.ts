@@ -37,24 +37,22 @@ export async function races(attack: Attack): Promise<void> {
     const drop = join(places.ipc, random.pick(drops))
     const fresh = join(drop, attack.freshName())
     const half = join(drop, `.race-${n}`)
-    switch (random.below(3)) {
-      case 0: {
+    const way = random.below(3)
+    const isPosted = succeeds(() => {
+      if (way === 0) {
         // Written in place, and never finished.
         const fd = openSync(fresh, 'wx+')
-        writeSync(fd, own.slice(0, random.below(own.length)))
         open.push(fd)
-        break
+        writeSync(fd, own.slice(0, random.below(own.length)))
+        return
       }
-      case 1:
-        // Still open for writing after it was posted: what is read must be what is decided.
-        writeFileSync(half, own)
-        open.push(openSync(half, 'r+'))
-        renameSync(half, fresh)
-        break
-      default:
-        writeFileSync(half, own)
-        renameSync(half, fresh)
-    }
+      writeFileSync(half, own)
+      // Still open for writing after it was posted: what is read must be what is decided.
+      if (way === 1) open.push(openSync(half, 'r+'))
+      renameSync(half, fresh)
+    })
+    // Another attack was in the way.
+    if (!isPosted) continue
     names.push(fresh)
     posted++
     const path = random.pick(names)
@@ -67,7 +65,8 @@ export async function races(attack: Attack): Promise<void> {
         if (succeeds(() => renameSync(path, other))) names.push(other)
         break
       case 2:
-        if (succeeds(() => renameSync(path, `${other}.tmp`))) renameSync(`${other}.tmp`, path)
+        if (!succeeds(() => renameSync(path, `${other}.tmp`))) break
+        if (!succeeds(() => renameSync(`${other}.tmp`, path))) posted--
         break
       case 3:
         if (!succeeds(() => linkSync(path, other))) break
