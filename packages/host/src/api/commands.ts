@@ -150,7 +150,11 @@ function stepsOf(host: Host, row: CommandRow): Step[] {
   const answeredAt = host.meter.answeredAt(row.seq)
   if (answeredAt !== undefined) steps.push({ name: 'answered', at: iso(answeredAt) })
   else if (row.reply && row.outcome) {
-    steps.push({ name: 'answered', at: iso(row.receivedAt), note: 'at once, or when is not known' })
+    steps.push({
+      name: 'answered',
+      at: iso(row.receivedAt),
+      note: 'in the same moment, or before the host was last started',
+    })
   }
   return steps
 }

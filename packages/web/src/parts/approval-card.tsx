@@ -3,7 +3,7 @@ import type { Approval, Shown, WholeApproval } from '../host/answers.ts'
 import { ask, change, messageOf } from '../host/ask.ts'
 import { useAction } from '../live/use-action.ts'
 import { useMay } from '../shell/me.ts'
-import { count } from './figures.ts'
+import { count, secondOf } from './figures.ts'
 import { useKeptFocus } from './keep-focus.ts'
 import { visible } from './text.ts'
 
@@ -25,7 +25,6 @@ interface ApprovalCardProps {
 
 /** what is being written, by the approval's id: whoever comes back finds it again */
 const drafts = new Map<string, string>()
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
 export function ApprovalCard({ approval, who, path, decided, leave = () => {} }: ApprovalCardProps) {
   const { action, status } = approval
@@ -41,7 +40,7 @@ export function ApprovalCard({ approval, who, path, decided, leave = () => {} }:
       <p className="why">You are asked because: {visible(approval.why)}</p>
       {status === 'open' && (
         <p className="until">
-          If nobody decides by {clock.format(new Date(approval.expires_at))}, it is not done.
+          If nobody decides by {secondOf(Date.parse(approval.expires_at))}, it is not done.
         </p>
       )}
       {status === 'open' && approval.can_decide && mayDecide ? (

@@ -68,8 +68,16 @@ export function relative(at: number, now: number): string {
   return at < now ? `${span} ago` : `in ${span}`
 }
 
-const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'medium' })
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'medium', hourCycle: 'h23' })
 export const absolute = (at: number): string => whole.format(at)
+
+/** One way to tell the time of day, whatever the language: beside each other, two would be read wrong. */
+const minutes = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+/** 09:31 */
+export const timeOf = (at: number): string => minutes.format(at)
+const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' })
+/** 09:31:07 */
+export const secondOf = (at: number): string => seconds.format(at)
 
 const exact = new Intl.DateTimeFormat('en-GB', {
   hour: '2-digit',

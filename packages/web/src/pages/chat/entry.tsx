@@ -1,15 +1,13 @@
 import { memo } from 'react'
 import type { Entry } from '../../host/answers.ts'
 import { ApprovalCard } from '../../parts/approval-card.tsx'
-import { absolute } from '../../parts/figures.ts'
+import { absolute, timeOf } from '../../parts/figures.ts'
 import { Markdown } from '../../parts/markdown.tsx'
 import { QuestionCard } from '../../parts/question-card.tsx'
 import { visible } from '../../parts/text.ts'
 import { useMay } from '../../shell/me.ts'
 import { Attachments } from './attachments.tsx'
 import { approvalPath, choose, deliver, type Outgoing, showApproval } from './store.ts'
-
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
 interface EntryProps {
   entry: Entry
@@ -37,7 +35,7 @@ export const EntryView = memo(function EntryView(props: EntryProps) {
           {isOwn && entry.sender === 'Operator' ? 'You' : visible(entry.sender ?? assistant)}
         </span>
         <time dateTime={entry.at} title={absolute(at)}>
-          {clock.format(at)}
+          {timeOf(at)}
         </time>
       </div>
       {question && (

@@ -1,12 +1,10 @@
 import { type PointerEvent, useMemo, useState } from 'react'
-import { count } from '../../parts/figures.ts'
+import { count, secondOf, timeOf } from '../../parts/figures.ts'
 import { ceilingOf, type Steps } from './plot.ts'
 
 /** Commands per second over the last hour, drawn by hand: what was handled, and what of it was refused. */
 const width = 1000
 const height = 200
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const short = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
 export function TrafficPlot({ steps: { stepMs, points } }: { steps: Steps }) {
   const [pointed, setPointed] = useState<number>()
@@ -39,7 +37,7 @@ export function TrafficPlot({ steps: { stepMs, points } }: { steps: Steps }) {
       <figcaption>
         {at ? (
           <>
-            {clock.format(at.at)}: <strong>{count(perSecond(at.handled))}</strong> handled per second,{' '}
+            {secondOf(at.at)}: <strong>{count(perSecond(at.handled))}</strong> handled per second,{' '}
             <strong>{count(perSecond(at.refused))}</strong> refused
           </>
         ) : (
@@ -70,7 +68,7 @@ export function TrafficPlot({ steps: { stepMs, points } }: { steps: Steps }) {
         </svg>
       </div>
       <p className="plot-times">
-        <span>{points[0] && short.format(points[0].at)}</span>
+        <span>{points[0] && timeOf(points[0].at)}</span>
         <span>now</span>
       </p>
     </figure>

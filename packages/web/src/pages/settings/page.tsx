@@ -9,6 +9,7 @@ import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
 import { useMay } from '../../shell/me.ts'
 import { hrefOf, replace, useRoute } from '../../shell/route.ts'
+import { browserInWords } from './browser.ts'
 
 /** How the host is set up, and where each value comes from. Changed in the configuration, not here. */
 const written = (value: string | number | null): string =>
@@ -111,7 +112,8 @@ function Browsers() {
               {visible(session.name)} <Badge>{session.role}</Badge>{' '}
               {session.current && <Badge tone="mark">this one</Badge>}
               <p className="hint">
-                {ways[session.way]}, from {visible(session.address)}: {shortly(session.browser, 90)}
+                {ways[session.way]}, from {visible(session.address)}:{' '}
+                {browserInWords(session.browser) ?? shortly(session.browser, 60)}
               </p>
             </span>
             <span className="faint">

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'react'
 import type { Task, Upcoming } from '../../host/answers.ts'
 import { pathOf } from '../../host/ask.ts'
 import { useAnswer } from '../../live/use-answer.ts'
-import { absolute, count } from '../../parts/figures.ts'
+import { absolute, count, timeOf } from '../../parts/figures.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Waiting } from '../../parts/parts.tsx'
 import { shortly } from '../../parts/text.ts'
@@ -14,7 +14,6 @@ const inCell = 3
 const weekdays = new Intl.DateTimeFormat(undefined, { weekday: 'short' })
 const monthName = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' })
 const dayName = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' })
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 const furthest = 365
 const namedAtMost = 5
 
@@ -166,7 +165,7 @@ const Runs = ({ day, names, query, atMost }: DayProps & { atMost: number }) => (
       return (
         <li key={task_id}>
           <a href={hrefOf('tasks', task_id, query)} title={`${absolute(ms)}: ${name} (${shortly(group)})`}>
-            <time dateTime={at}>{clock.format(ms)}</time>
+            <time dateTime={at}>{timeOf(ms)}</time>
             {times > 1 && <span className="times"> ×{count(times)}</span>} <span>{name}</span>
             {goesOn && <span className="times"> and so on</span>}
           </a>

@@ -9,10 +9,18 @@ export function scheduleInWords({ schedule_type, schedule_value, timezone }: Sch
     case 'interval':
       return `every ${longSpanOf(Number(schedule_value) / 1000)}`
     case 'once':
-      return `once, ${schedule_value}`
+      return `once, ${instantInWords(schedule_value, timezone)}`
     case 'cron':
       return `${cronInWords(schedule_value) ?? schedule_value} (${timezone})`
   }
+}
+
+/** A local time is one of the task's zone; others say how far they are from UTC. */
+function instantInWords(value: string, timezone: string): string {
+  const [, date, time, offset] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(.*)$/.exec(value) ?? []
+  if (date === undefined || time === undefined) return value
+  const zone = offset === '' ? timezone : offset === 'Z' ? 'UTC' : `UTC${offset}`
+  return `${date} at ${time} (${zone})`
 }
 
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
