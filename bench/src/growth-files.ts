@@ -23,7 +23,7 @@ export interface FileFigures {
 const groups = 100
 const patience = 900
 /** one that would take longer for a backlog gets no further */
-const mostSeconds = 90
+const mostSeconds = 240
 
 interface Drainer {
   name: string
