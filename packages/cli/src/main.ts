@@ -19,6 +19,7 @@ import { addJobs } from './commands/jobs.ts'
 import { addMessages } from './commands/messages.ts'
 import { addPassword } from './commands/password.ts'
 import { addPost } from './commands/post.ts'
+import { addQuestions } from './commands/questions.ts'
 import { addRuns } from './commands/runs.ts'
 import { addServices } from './commands/services.ts'
 import { addStatus } from './commands/status.ts'
@@ -71,6 +72,7 @@ Exit codes:
     addUsage,
     addWorktrees,
     addApprovals,
+    addQuestions,
     addAudit,
     addErrors,
     addPost,
