@@ -50,7 +50,6 @@ export const listedQuestionAnswer = questionAnswer
   })
   .meta({ id: 'ListedQuestion' })
 export const questionsAnswer = z.array(listedQuestionAnswer)
-export type ListedQuestionAnswer = z.infer<typeof listedQuestionAnswer>
 
 const shown = z.object({
   fields: z.array(z.object({ name: z.string(), text: z.string() })),
