@@ -76,7 +76,7 @@ for (const one of cases) {
       'a person is answered, reminded, answered again, and again after a crash',
       async ({ onTestFinished }) => {
         const house = await openHouse({ ...one, sandbox: one.name, atEnd: onTestFinished })
-        expect(await house.say('remind me in two seconds to stretch')).toContain('stretch')
+        expect(await house.say('remind me in eight seconds to stretch')).toContain('stretch')
         await until(async () => (await house.texts()).some(text => text.includes('Reminder: stretch')))
         const first = await house.runs()
         expect(first.map(({ kind, sandbox }) => `${kind} ${sandbox}`)).toEqual([

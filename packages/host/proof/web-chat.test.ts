@@ -52,7 +52,7 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
 
     // Notes whether somebody was seen writing, however shortly. A navigation would take it away.
     await page.evaluate(noteWriting)
-    await say(page, 'remind me in two seconds to stretch')
+    await say(page, 'remind me in five seconds to stretch')
     await from(page, 'own').waitFor()
     await shoot(page, 'writing')
     await from(page, 'other').filter({ hasText: 'stretch' }).first().waitFor()
@@ -63,7 +63,7 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
 
     const before = await words(page)
     expect(before).toHaveLength(3)
-    expect(before[0]).toBe('remind me in two seconds to stretch')
+    expect(before[0]).toBe('remind me in five seconds to stretch')
     await page.reload()
     await page.locator('.entry').nth(2).waitFor()
     expect(await words(page)).toEqual(before)

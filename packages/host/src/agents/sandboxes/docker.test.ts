@@ -63,7 +63,7 @@ else {
     })
 
     test('an engine that hangs becomes a sentence, before the start and during it', async () => {
-      const patience = { ...engine.options, answerMs: 700, startMs: 700 }
+      const patience = { ...engine.options, answerMs: 4000, startMs: 4000 }
       const known = createDocker(patience)
       const first = await known.start(specOf(prepare(agentUser), 'process.exit(0)'))
       expect((await collect(first)).code).toBe(0)
@@ -72,9 +72,9 @@ else {
       const unknown = createDocker(patience)
       expect(await unknown.check()).toMatchObject({ available: false })
       const before = await collect(await unknown.start(specOf(prepare(agentUser), '')))
-      expect(before.problem).toMatch(/^Docker does not answer: .*did not answer within 0\.7 s/)
+      expect(before.problem).toMatch(/^Docker does not answer: .*did not answer within 4 s/)
       const during = await collect(await known.start(specOf(prepare(agentUser), '')))
-      expect(during.problem).toMatch(/^Docker did not start the container within 0\.7 s/)
+      expect(during.problem).toMatch(/^Docker did not start the container within 4 s/)
     })
 
     test('an engine that is killed in the middle of a run ends it, and the next run works', async () => {
@@ -89,7 +89,7 @@ else {
       const { problem } = await ending
       expect(problem).toMatch(/^Docker stopped while the run was under way: /)
       await started.kill()
-      expect(await until(1000, () => withWord(word).length === 0)).toBe(true)
+      expect(await until(10_000, () => withWord(word).length === 0)).toBe(true)
       await engine.restart()
       const next = await collect(await sandbox.start(specOf(ground, `console.log('again')`)))
       expect(next).toMatchObject({ code: 0, output: 'again\n' })
