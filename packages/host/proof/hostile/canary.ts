@@ -119,18 +119,17 @@ function contentOf(path: string): string {
 }
 
 /**
- * Every file below the directory that holds one of the words. Links are not followed. It may be deeper than a path can
- * be long, which grep gets along with.
+ * Every file below the directory that holds one of the words, but for the largest. Links are not followed. It may be
+ * deeper than a path can be long, which find gets along with.
  */
 export function filesWith(words: readonly string[], directory: string): string[] {
   return words.flatMap(word => {
-    const { status, stdout, stderr } = spawnSync('grep', ['-rlaF', '-D', 'skip', '-e', word, directory], {
-      encoding: 'utf8',
-    })
+    const look = ['-type', 'f', '-size', '-100000k', '-execdir', 'grep', '-laF', '-e', word, '{}', '+']
+    const { stdout, stderr } = spawnSync('find', [directory, ...look], { encoding: 'utf8' })
     const found = stdout.split('\n').filter(Boolean)
     return [
-      ...found.map(path => `${path.slice(0, 300)} holds ${word}`),
-      ...(status === 0 || status === 1 ? [] : [`${directory} cannot be searched: ${stderr.slice(0, 300)}`]),
+      ...found.map(name => `${name} below ${directory} holds ${word}`),
+      ...(stderr === '' ? [] : [`${directory} cannot be searched: ${stderr.slice(0, 300)}`]),
     ]
   })
 }
