@@ -155,7 +155,8 @@ export async function prepareGround(options: GroundOptions) {
         join(layout.ipc, 'victim'),
         join(layout.groups, 'victim'),
         layout.spool,
-        home,
+        // Not its parent: inside, that is a place of its own, which may have a file of that name.
+        join(home, 'person'),
       ],
     ],
   }
