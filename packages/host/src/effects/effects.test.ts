@@ -100,6 +100,21 @@ test('whoever has the answer finds its effect in the snapshot', async () => {
   }
 })
 
+test('a request that is made again in the same moment is answered after the first', async () => {
+  const live = await open()
+  drop(live, 'a', 'r1', 'schedule_task', { task_id: 'mine', ...hourly })
+  // Under the same id in another dialect, so that the two answers can be told apart.
+  writeFileSync(
+    join(live.layout.ipc, 'a', 'tasks', 'r2.json'),
+    JSON.stringify({ type: 'service:list_calendars', request_id: 'r1', calendar: 'home' }),
+  )
+  await live.start()
+  await until('both are answered', () => spooled(live).length === 0)
+  expect(read(answerPath(live, 'a', 'r1'))).toEqual({
+    result: { task_id: 'mine', status: 'active', next_run: expect.any(String) },
+  })
+})
+
 test('a group that is registered by another finds both its snapshots', async () => {
   const live = await open()
   await live.start()

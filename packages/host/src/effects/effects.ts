@@ -130,8 +130,9 @@ export function createEffects(options: EffectsOptions): Effects {
       file.text = ''
       // Without an outcome the answer follows, and is no longer this file's matter.
       if (!reply || !outcome) return answered(true)
-      if (visible) {
-        // An agent that has its answer finds it in the snapshot, too.
+      if (visible || repeated) {
+        // An agent that has its answer finds it in the snapshot, too. A request that is made again is not answered
+        // before the first one, which may be waiting for that.
         snapshots.whenWritten(() => replies.send(row.group, reply, outcome, () => answered(false)))
         return
       }
