@@ -74,6 +74,16 @@ describe('post', () => {
     expect(readdirSync(directory)).not.toContain('nowhere')
   })
 
+  it('replaces an empty directory in the place of the file, and leaves one with something in it alone', () => {
+    const directory = temporaryFolder()
+    mkdirSync(join(directory, 'x.json'))
+    mkdirSync(join(directory, 'y.json', 'kept'), { recursive: true })
+    post(directory, 'new', { name: 'x.json' })
+    expect(readFileSync(join(directory, 'x.json'), 'utf8')).toBe('new')
+    expect(() => post(directory, 'new', { name: 'y.json' })).toThrow('ENOTEMPTY')
+    expect(readdirSync(join(directory, 'y.json'))).toEqual(['kept'])
+  })
+
   it('refuses a directory that is a link, a file or a FIFO, or is missing', () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, 'elsewhere'))
@@ -119,7 +129,7 @@ describe('post', () => {
   it('leaves nothing behind when it fails', () => {
     const directory = temporaryFolder()
     const staging = temporaryFolder()
-    mkdirSync(join(directory, 'x.json'))
+    mkdirSync(join(directory, 'x.json', 'in the way'), { recursive: true })
     expect(() => post(directory, '{}', { name: 'x.json', staging })).toThrow()
     expect(() => post(directory, '{}', { name: 'x.json' })).toThrow()
     expect(readdirSync(staging)).toEqual([])

@@ -7,11 +7,12 @@ import {
   mkdirSync,
   openSync,
   renameSync,
+  rmdirSync,
   unlinkSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { type PinnedDirectory, pinDirectory } from './directory.ts'
+import { errorCode, type PinnedDirectory, pinDirectory } from './directory.ts'
 import { createNames } from './names.ts'
 import type { Owner } from './types.ts'
 
@@ -53,7 +54,7 @@ export function post(directory: string, content: string | Uint8Array, options: P
     const temporary = join(staging?.path ?? options.staging ?? '', `${writer}-${++temporaryCounter}.tmp`)
     write(temporary, content, options)
     try {
-      renameSync(temporary, `${target.path}/${name}`)
+      replace(temporary, `${target.path}/${name}`)
     } catch (error) {
       unlinkSync(temporary)
       throw error
@@ -62,6 +63,17 @@ export function post(directory: string, content: string | Uint8Array, options: P
   } finally {
     staging?.close()
     target.close()
+  }
+}
+
+/** What has the name goes, as with any rename, an empty directory as well: nobody can keep the name from us for long. */
+function replace(temporary: string, path: string): void {
+  try {
+    renameSync(temporary, path)
+  } catch (error) {
+    if (errorCode(error) !== 'EISDIR') throw error
+    rmdirSync(path)
+    renameSync(temporary, path)
   }
 }
 

@@ -21,6 +21,8 @@ export interface Outbox {
 
 const batch = 200
 const batchWhileBusy = 20
+/** of a batch, however few messages that are: one may hold a megabyte */
+const batchCharacters = 2_000_000
 const busyPauseMs = 100
 /** long enough for messages that come together to be settled together */
 const gatherMs = 20
@@ -160,7 +162,7 @@ export function createOutbox(options: {
     const busy = intakeIsBusy()
     // What could not be settled is found once more, and must not be delivered once more.
     save()
-    const due = store.dueMessages(now(), busy ? batchWhileBusy : batch)
+    const due = store.dueMessages(now(), busy ? batchWhileBusy : batch, batchCharacters)
     for (const message of due.toSorted((a, b) => a.id - b.id)) lanes.admit(message)
     const started = startWork()
     if (started.length > 0) await oneOf(Promise.all(started), patienceMs)

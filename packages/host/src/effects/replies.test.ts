@@ -103,9 +103,9 @@ test('a link planted where the answer goes is replaced, and what it points to is
   expect(readFileSync(target, 'utf8')).toBe('precious')
 })
 
-test('a directory where the answer goes holds up that answer, and no other', async () => {
+test('a directory with something in it where the answer goes holds up that answer, and no other', async () => {
   const { layout, replies, responses, answer } = open()
-  mkdirSync(answer, { recursive: true })
+  mkdirSync(join(answer, 'in the way'), { recursive: true })
   const placed = vi.fn()
   const other = vi.fn()
   replies.send('a', address, outcome, placed)
@@ -115,6 +115,15 @@ test('a directory where the answer goes holds up that answer, and no other', asy
   expect(readdirSync(layout.staging)).toEqual([])
   renameSync(answer, join(responses, 'away'))
   await vi.waitFor(() => expect(placed).toHaveBeenCalledOnce(), patient)
+  expect(read(answer)).toEqual(receipt)
+})
+
+test('an empty directory where the answer goes is replaced', () => {
+  const { replies, answer } = open()
+  mkdirSync(answer, { recursive: true })
+  const placed = vi.fn()
+  replies.send('a', address, outcome, placed)
+  expect(placed).toHaveBeenCalledOnce()
   expect(read(answer)).toEqual(receipt)
 })
 
