@@ -45,9 +45,10 @@ async function* pages(
     query.set('after', String(after))
     query.set('limit', String(pageSize))
     const page = await client.get(`/messages?${query}`, schema)
-    yield page
     const last = page.at(-1)
-    if (last === undefined || page.length < pageSize) return
+    // Long messages make short pages: only an empty one is the end.
+    if (last === undefined) return
+    yield page
     after = last.id
   }
 }

@@ -1,6 +1,5 @@
 import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
-import type { Host } from '../types.ts'
 import { messageOf, messagesAnswer } from './answers.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { largestPage, page, present, whole } from './requests.ts'
@@ -13,12 +12,16 @@ const messagesQuery = z.object({
   ...page,
 })
 
+/** Not more than this is in one answer: a message may hold a megabyte. */
+const mostCharacters = 8_000_000
+
 /** What agents said, and whether it was delivered. */
 export const messageRoutes: readonly Route<HostContext>[] = [
   route({
     method: 'get',
     path: '/messages',
-    summary: 'What agents said, oldest first, and whether it was delivered',
+    summary:
+      'What agents said, oldest first, and whether it was delivered; fewer than asked for where they are long, the rest `after` the last of them',
     tag: 'messages',
     role: 'viewer',
     query: messagesQuery,
@@ -27,22 +30,9 @@ export const messageRoutes: readonly Route<HostContext>[] = [
       const filter = present({ group, status })
       const rows =
         last === undefined
-          ? host.store.messages({ ...filter, ...present({ after }), limit })
-          : newest(host, filter, last)
+          ? host.store.messages({ ...filter, ...present({ after }), limit, characters: mostCharacters })
+          : host.store.latestMessages({ ...filter, limit: last, characters: mostCharacters }).rows
       return rows.map(messageOf)
     },
   }),
 ]
-
-/** The last ones, oldest first. Ids rise, so the end of the table is looked through in growing steps. */
-function newest(
-  host: Host,
-  filter: { group?: string; status?: 'pending' | 'sent' | 'failed' },
-  count: number,
-) {
-  const end = host.store.lastMessageId()
-  for (let span = count * 4; ; span *= 4) {
-    const rows = host.store.messages({ ...filter, after: Math.max(0, end - span) })
-    if (rows.length >= count || span >= end) return rows.slice(-count)
-  }
-}

@@ -1,6 +1,7 @@
 import type { Approvals } from '../guard/approvals/approvals.ts'
 import type { ApprovalCard } from '../guard/approvals/card.ts'
 import type { IncomingRow } from '../store/agent-types.ts'
+import type { Stretch } from '../store/connection.ts'
 import type { Attachment } from '../store/file-types.ts'
 import type { QuestionRow } from '../store/service-types.ts'
 import type { MessageRow, Store } from '../store/types.ts'
@@ -89,60 +90,31 @@ export const cardsIn = (
 export const isShown = ({ text, attachments }: ChatEntry): boolean =>
   text.trim() !== '' || attachments !== undefined
 
+/** Not more than this of a chat is read at once: a message may hold a megabyte. */
+const mostCharacters = 2_000_000
 /** How far back the outbox is searched for what was said in one chat. */
 const searched = 20_000
 
 /** The latest entries of a chat, oldest first. */
 export function readHistory(
   store: Store,
-  chat: { jid: string; folder: string },
+  { jid, folder }: { jid: string; folder: string },
   limit: number,
   approvals?: Pick<Approvals, 'cardIn'>,
 ): { entries: ChatEntry[]; more: boolean } {
-  const said = latest(
-    span => store.messages({ after: Math.max(0, store.lastMessageId() - span) }),
-    Math.min(searched, store.lastMessageId()),
-    row => row.jid === chat.jid,
-    limit + 1,
-  )
-  const end = lastIncoming(store, chat.folder)
-  const heard = latest(
-    span => store.agents.incoming({ group: chat.folder, after: Math.max(0, end - span) }),
-    end,
-    row => row.jid === chat.jid,
-    limit + 1,
-  )
+  const size = { jid, limit, characters: mostCharacters }
+  const said = store.latestMessages({ ...size, within: searched })
+  const heard = store.agents.latestIncoming({ ...size, group: folder })
+  // Where one side is cut short, the other is too: there are no gaps.
+  const from = Math.max(beginning(said), beginning(heard))
   const entries = [
-    ...said.map(row => entryOfMessage(row, cardsIn(store, approvals, row))).filter(isShown),
-    ...heard.map(entryOfIncoming),
-  ].sort((a, b) => a.at - b.at || (a.direction === b.direction ? 0 : a.direction === 'in' ? -1 : 1))
-  return { entries: entries.slice(-limit), more: entries.length > limit }
+    ...said.rows.map(row => entryOfMessage(row, cardsIn(store, approvals, row))).filter(isShown),
+    ...heard.rows.map(entryOfIncoming),
+  ]
+    .filter(({ at }) => at >= from)
+    .sort((a, b) => a.at - b.at || (a.direction === b.direction ? 0 : a.direction === 'in' ? -1 : 1))
+  return { entries: entries.slice(-limit), more: said.more || heard.more || entries.length > limit }
 }
 
-/** The end of a table is looked through in growing steps: ids rise, and the chat's rows lie among others'. */
-function latest<T>(
-  read: (span: number) => readonly T[],
-  end: number,
-  isOurs: (row: T) => boolean,
-  count: number,
-): T[] {
-  for (let span = Math.min(end, count * 4); ; span = Math.min(end, span * 4)) {
-    const rows = read(span).filter(isOurs)
-    if (rows.length >= count || span >= end) return rows.slice(-count)
-  }
-}
-
-/** The store tells what comes after an id; where that ends is found by trying. */
-function lastIncoming(store: Store, group: string): number {
-  const next = (after: number) => store.agents.incoming({ group, after, limit: 1 })[0]?.id
-  let known = 0
-  let none = Number.POSITIVE_INFINITY
-  for (let step = 1; none - known > 1; ) {
-    const at = none === Number.POSITIVE_INFINITY ? known + step : Math.floor((known + none) / 2)
-    const found = next(at - 1)
-    if (found === undefined) none = at
-    else known = Math.max(found, at)
-    step *= 2
-  }
-  return known
-}
+const beginning = ({ rows: [first], more }: Stretch<{ createdAt: number }>): number =>
+  more && first ? first.createdAt : 0

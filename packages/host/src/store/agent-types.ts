@@ -1,4 +1,5 @@
 import type { RunStart, Task } from '@hatchway/protocol'
+import type { Stretch } from './connection.ts'
 import type { Attachment } from './file-types.ts'
 import type { NewMessage } from './types.ts'
 
@@ -119,6 +120,13 @@ export interface AgentStore {
     after?: number
     limit?: number
   }): readonly IncomingRow[]
+  /** the newest of a chat, oldest first */
+  latestIncoming(filter: {
+    group: string
+    jid: string
+    limit: number
+    characters: number
+  }): Stretch<IncomingRow>
   /** folders of groups for which something waits, the longest waiting first */
   groupsWaiting(): readonly string[]
   /** notes that a run has these, and with them everything of the group that was `context` before them */

@@ -20,6 +20,31 @@ export function preparedOnce(database: DatabaseSync): Connection['sql'] {
   }
 }
 
+/** A stretch of a table, in its order; whether it was cut short, by the number of rows or by what they hold. */
+export interface Stretch<T> {
+  rows: T[]
+  more: boolean
+}
+
+/**
+ * Rows until there are so many, or until their texts have so many characters together, and one in any case: a text may
+ * be a megabyte, and a hundred of them must not be read into memory because somebody asked for a hundred.
+ */
+export function stretchOf<T extends { text: string }>(
+  rows: Iterable<T>,
+  limit: number,
+  characters: number,
+): Stretch<T> {
+  const taken: T[] = []
+  let held = 0
+  for (const row of rows) {
+    if (taken.length >= limit || held >= characters) return { rows: taken, more: true }
+    taken.push(row)
+    held += row.text.length
+  }
+  return { rows: taken, more: false }
+}
+
 /** Conditions that were asked for, joined; those without a value are left out. */
 export function where(conditions: Readonly<Record<string, SQLInputValue | undefined>>): {
   text: string

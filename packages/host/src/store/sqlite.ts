@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { createAgentTables } from './agents.ts'
 import { createApprovalTable } from './approvals.ts'
 import { createAuditTable } from './audit.ts'
-import { preparedOnce } from './connection.ts'
+import { preparedOnce, stretchOf } from './connection.ts'
 import { createCopying } from './copy.ts'
 import { createDeployTable } from './deploys.ts'
 import { StoreFailure, unusable } from './failure.ts'
@@ -289,13 +289,25 @@ export function openStore(options: StoreOptions): Store {
       const row = statements.countTasks.get()
       return { active: Number(row?.active ?? 0), paused: Number(row?.paused ?? 0) }
     },
-    messages({ group, status, after = 0, limit = -1 }) {
-      return sql(
+    messages({ group, status, after = 0, limit = -1, characters = Number.POSITIVE_INFINITY }) {
+      const rows = sql(
         `SELECT * FROM messages WHERE id > :after AND (:group IS NULL OR group_folder = :group)
          AND (:status IS NULL OR status = :status) ORDER BY id LIMIT :limit`,
-      )
-        .all({ after, group: group ?? null, status: status ?? null, limit })
-        .map(messageFromRow)
+      ).iterate({ after, group: group ?? null, status: status ?? null, limit })
+      return stretchOf(rows.map(messageFromRow), Number.POSITIVE_INFINITY, characters).rows
+    },
+    latestMessages({ group, jid, status, within = Number.MAX_SAFE_INTEGER, limit, characters }) {
+      const rows = sql(
+        `SELECT * FROM messages WHERE id > :after AND (:group IS NULL OR group_folder = :group)
+         AND (:jid IS NULL OR jid = :jid) AND (:status IS NULL OR status = :status) ORDER BY id DESC`,
+      ).iterate({
+        after: lastMessageId() - within,
+        group: group ?? null,
+        jid: jid ?? null,
+        status: status ?? null,
+      })
+      const { rows: latest, more } = stretchOf(rows.map(messageFromRow), limit, characters)
+      return { rows: latest.reverse(), more }
     },
     commands({ group, type, ok, after = 0, before = Number.MAX_SAFE_INTEGER, limit }) {
       const outcome = ok === 'open' ? "outcome = 'null'" : "(:ok IS NULL OR outcome ->> 'ok' = :ok)"
@@ -320,10 +332,20 @@ export function openStore(options: StoreOptions): Store {
     countPending: () =>
       Number(statements.countRetried.get()?.count ?? 0) +
       Number(statements.countFresh.get(attempted)?.count ?? 0),
-    dueMessages(now, limit) {
-      const retried = statements.retriedMessages.all(now, limit)
-      const fresh = statements.freshMessages.all(attempted, limit - retried.length)
-      return [...retried, ...fresh].map(messageFromRow)
+    dueMessages(now, limit, characters = Number.POSITIVE_INFINITY) {
+      const retried = stretchOf(
+        statements.retriedMessages.iterate(now, limit).map(messageFromRow),
+        limit,
+        characters,
+      )
+      if (retried.more || retried.rows.length >= limit) return retried.rows
+      const left = limit - retried.rows.length
+      const fresh = stretchOf(
+        statements.freshMessages.iterate(attempted, left).map(messageFromRow),
+        left,
+        characters,
+      )
+      return [...retried.rows, ...fresh.rows]
     },
     settleMessages(changes) {
       const last = Math.max(attempted, ...changes.map(change => change.id))

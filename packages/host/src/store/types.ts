@@ -2,6 +2,7 @@ import type { CommandType, DialectName, Group, Outcome, ReplyAddress, Task, Todo
 import type { AgentStore, NewIncoming, SessionTransaction } from './agent-types.ts'
 import type { ApprovalStore, ApprovalTransaction } from './approvals.ts'
 import type { AuditStore, AuditTransaction } from './audit-types.ts'
+import type { Stretch } from './connection.ts'
 import type { DeployStore, DeployTransaction } from './deploys.ts'
 import type { Attachment, FileStore, FileTransaction } from './file-types.ts'
 import type { JobStore, JobTransaction } from './job-runs.ts'
@@ -124,12 +125,23 @@ export interface Store {
   tasks(filter: { group?: string; open?: boolean }): readonly Task[]
   /** open ones */
   countTasks(): { active: number; paused: number }
+  /** oldest first, fewer than `limit` where they hold so many `characters` together */
   messages(filter: {
     group?: string
     status?: MessageStatus
     after?: number
     limit?: number
+    characters?: number
   }): readonly MessageRow[]
+  /** the newest, oldest first, looked for among the last so many of everybody’s */
+  latestMessages(filter: {
+    group?: string
+    jid?: string
+    status?: MessageStatus
+    within?: number
+    limit: number
+    characters: number
+  }): Stretch<MessageRow>
   commands(filter: CommandFilter): readonly CommandRow[]
   /** with its answer, also where that is too large for the journal */
   command(seq: number): CommandRow | undefined
@@ -139,7 +151,7 @@ export interface Store {
   /** messages that are not delivered yet */
   countPending(): number
   /** messages whose time has come: those that failed before, then new ones in their order */
-  dueMessages(now: number, limit: number): readonly MessageRow[]
+  dueMessages(now: number, limit: number, characters?: number): readonly MessageRow[]
   settleMessages(
     changes: readonly Pick<MessageRow, 'id' | 'status' | 'attempts' | 'nextAttemptAt' | 'error' | 'sentAt'>[],
   ): void

@@ -1,10 +1,10 @@
 import { incomingFromRow } from '../agent-rows.ts'
 import type { AgentStore, IncomingStatus, NewIncoming } from '../agent-types.ts'
-import { type Connection, where } from '../connection.ts'
+import { type Connection, stretchOf, where } from '../connection.ts'
 
 type Part = Pick<
   AgentStore,
-  'receive' | 'isKnown' | 'incoming' | 'groupsWaiting' | 'give' | 'use' | 'giveBack'
+  'receive' | 'isKnown' | 'incoming' | 'latestIncoming' | 'groupsWaiting' | 'give' | 'use' | 'giveBack'
 >
 
 export interface IncomingTable extends Part {
@@ -90,6 +90,14 @@ export function createIncomingTable({ sql, atomically }: Connection): IncomingTa
       return sql(`SELECT * FROM incoming ${text}${condition} ORDER BY id LIMIT ?`)
         .all(...values, limit)
         .map(incomingFromRow)
+    },
+    latestIncoming({ group, jid, limit, characters }) {
+      const rows = sql('SELECT * FROM incoming WHERE group_folder = ? AND jid = ? ORDER BY id DESC').iterate(
+        group,
+        jid,
+      )
+      const { rows: latest, more } = stretchOf(rows.map(incomingFromRow), limit, characters)
+      return { rows: latest.reverse(), more }
     },
     groupsWaiting: () =>
       sql("SELECT group_folder FROM incoming WHERE status = 'waiting' GROUP BY group_folder ORDER BY min(id)")
