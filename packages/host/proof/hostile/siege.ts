@@ -11,7 +11,7 @@ import { answers, attackInRounds, linesOf } from './rounds.ts'
 import { screensOf } from './screens.ts'
 import { tracesOf } from './traces.ts'
 import { findingsOf } from './verdict.ts'
-import { watchVitals } from './vitals.ts'
+import { vitalsOf, watchVitals } from './vitals.ts'
 import type { Testimony } from './witness.ts'
 
 export interface SiegeOptions {
@@ -77,7 +77,10 @@ export async function besiege(options: SiegeOptions): Promise<Finding[]> {
   const vitals = watchVitals(daemon.pid)
   const hasEnded = () => ended !== undefined
   const random = createRandom(seed)
-  const { endPhase } = other
+  const endPhase = (name: string) => {
+    other.endPhase(name)
+    progress(`  the host has ${Math.round(vitalsOf(daemon.pid).rssMb)} MB of memory`)
+  }
   const rounds = await attackInRounds({
     endPhase,
     ground,
@@ -174,11 +177,13 @@ async function doctor({ house }: Ground): Promise<string[]> {
 
 const isPosted = (name: string) => name.endsWith('.json') && !name.startsWith('.')
 
-/** Names that are still there after as long as it may take. */
+/** Its names that are still there after as long as it may take; other groups go on. */
 async function unhandledAfterAll({ layout }: Ground, hasEnded: () => boolean): Promise<string[]> {
   const left = () => [
     ...readdirSync(layout.spool).flatMap(bucket =>
-      readdirSync(join(layout.spool, bucket)).map(name => `spool/${bucket}/${name}`),
+      readdirSync(join(layout.spool, bucket))
+        .filter(name => name.includes(`~${evil.folder}~`))
+        .map(name => `spool/${bucket}/${name}`),
     ),
     ...['messages', 'tasks', 'groups'].flatMap(drop =>
       readdirSync(join(layout.ipc, evil.folder, drop))

@@ -28,6 +28,8 @@ const isPosted = (drop: string, name: string) =>
   drops.some(known => drop === join(places.ipc, known)) && name.endsWith('.json') && !name.startsWith('.')
 
 const mostEntries = 300
+/** What other attacks post at the same time, with what has to be decided about it: they say what is in it. */
+const isPredicted = (name: string) => /-(decisions|fuzz)\d+\.json$|^\.half-/.test(name)
 
 /**
  * Any operation on any name in any directory it has, thought up by chance. What becomes a posted name is counted, and
@@ -94,7 +96,9 @@ export async function files(attack: Attack): Promise<void> {
   }
   const some = (directory: string): string | undefined => {
     try {
-      const names = readdirSync(directory).filter(name => name !== ledgerFolder && name !== '.home')
+      const names = readdirSync(directory).filter(
+        name => name !== ledgerFolder && name !== '.home' && !isPredicted(name),
+      )
       return names.length === 0 ? undefined : random.pick(names)
     } catch {
       return undefined
