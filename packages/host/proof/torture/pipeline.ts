@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FaultStep } from '../../src/fault.ts'
 import { loadConfig, registerGroups } from '../../src/index.ts'
 import { type Launched, launch } from '../launch.ts'
 import { createRandom, type Random } from '../random.ts'
 import type { Closing } from './closing.ts'
+import { brokenCalls, pipelineSteps } from './hurts.ts'
 import { createLedger } from './ledger.ts'
 
 /**
@@ -31,34 +31,6 @@ export interface TortureResult {
   /** how often each way to end the daemon was used */
   ways: Record<string, number>
 }
-
-const steps: readonly FaultStep[] = [
-  'listed',
-  'claimed',
-  'gathered',
-  'decoded',
-  'deciding',
-  'committed',
-  'answering',
-  'answered',
-  'quarantining',
-  'quarantined',
-  'discarding',
-  'snapshots',
-]
-
-/** The calls the pipeline stands on, and ways in which they fail in real life. */
-const injections = [
-  'rename:error=EIO',
-  'rename:error=ENOSPC',
-  'rename:error=EINTR',
-  'unlink:error=EIO',
-  'openat:error=EINTR',
-  'pwrite64:error=ENOSPC',
-  'pwrite64:error=EIO',
-  'fdatasync:error=EIO',
-  'write:error=ENOSPC',
-] as const
 
 const groups = [
   { folder: 'main', jid: 'test:main', name: 'Main', main: true, dialect: 'hatchway' },
@@ -115,7 +87,7 @@ interface Way {
 function chooseWay(random: Random, inject: boolean): Way {
   const untilKilledMs = 100 + random.below(400)
   if (inject && random.chance(0.15)) {
-    const injection = random.pick(injections)
+    const injection = random.pick(brokenCalls)
     const when = `${1 + random.below(60)}..${60 + random.below(60)}+${1 + random.below(5)}`
     return {
       name: `strace ${injection}`,
@@ -125,7 +97,7 @@ function chooseWay(random: Random, inject: boolean): Way {
     }
   }
   if (random.chance(0.7)) {
-    const step = random.pick(steps)
+    const step = random.pick(pipelineSteps)
     return {
       name: step,
       env: { HATCHWAY_FAULT: `${step}:${1 + random.below(30)}` },

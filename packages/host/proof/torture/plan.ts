@@ -1,5 +1,6 @@
 import type { FaultStep } from '../../src/fault.ts'
 import { createRandom, type Random } from '../random.ts'
+import { brokenCalls, pipelineSteps } from './hurts.ts'
 import { type Options, type Part, parts } from './options.ts'
 
 /**
@@ -49,35 +50,9 @@ export interface Round {
 }
 
 /** Steps that an installation with sessions, services and approvals gets to. */
-const steps: readonly FaultStep[] = [
-  'listed',
-  'claimed',
-  'gathered',
-  'decoded',
-  'deciding',
-  'committed',
-  'answering',
-  'answered',
-  'snapshots',
-  'copied',
-  'attached',
-  'quarantining',
-  'quarantined',
-  'discarding',
-]
+const steps: readonly FaultStep[] = [...pipelineSteps, 'copied', 'attached']
 const deploySteps: readonly FaultStep[] = ['deploy_stored', 'deploy_handed', 'deploy_restarting', 'deploy_up']
-const injections = [
-  'rename:error=EIO',
-  'rename:error=ENOSPC',
-  'unlink:error=EIO',
-  'openat:error=EMFILE',
-  'openat:error=EINTR',
-  'pwrite64:error=ENOSPC',
-  'pwrite64:error=EIO',
-  'fdatasync:error=EIO',
-  'write:error=ENOSPC',
-  'mkdir:error=ENOSPC',
-] as const
+const injections = [...brokenCalls, 'openat:error=EMFILE', 'mkdir:error=ENOSPC']
 
 const second = 1000
 const hour = 3600

@@ -61,7 +61,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   createGlobalFolder(layout)
   const sandboxes = createSandboxes(config)
   const choice = await chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes)
-  log.info({ sandbox: choice.sandbox?.name, reason: choice.reason }, 'agents run in this sandbox')
+  log.debug({ sandbox: choice.sandbox?.name, reason: choice.reason }, 'agents run in this sandbox')
   if (choice.warning !== undefined) log.warn(choice.warning)
 
   // What a dead process left running may still write; it is ended before anything new starts (lesson 22).
