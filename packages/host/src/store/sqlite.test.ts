@@ -260,6 +260,7 @@ test.each([
   ['process', 1],
 ] as const)('durability %s is what SQLite is told', (durability, synchronous) => {
   const exec = vi.spyOn(DatabaseSync.prototype, 'exec')
+  onTestFinished(() => exec.mockRestore())
   open(databasePath(), durability)
   const database = exec.mock.contexts[0]
   if (!(database instanceof DatabaseSync)) throw new Error('no database was opened')
