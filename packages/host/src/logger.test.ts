@@ -82,3 +82,13 @@ test('ordinary lines stay as they are, and stay JSON', () => {
     msg: 'tokens: 12, key presses: 3; the secret garden; see https://example.org/?page=2',
   })
 })
+
+test('what cannot be seen, or turns round what can, is written as what it is', () => {
+  const { log, text, last } = open()
+  const tricks =
+    '\u202egnp.exe\u202c \u2066x\u2069 \u200b\ufeff\u009b31m\u007f\u2028 \u{e0041} \u001b[2J ümläut 漢字'
+  log.info({ error: tricks }, tricks)
+  expect(text()).not.toMatch(/[^\P{Cc}\n]|\p{Cf}|\u2028/u)
+  expect(text()).toContain('ümläut 漢字')
+  expect(last()).toMatchObject({ error: tricks, msg: tricks })
+})

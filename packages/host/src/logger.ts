@@ -19,9 +19,17 @@ export function createLogger(
       base: null,
       redact: { paths: [...secretFields, ...secretFields.map(name => `*.${name}`)], censor: '[redacted]' },
     },
-    { write: line => void write(redacted(line)) },
+    { write: line => void write(redacted(line).replace(unseen, escaped)) },
   )
 }
+
+/** Beyond what JSON escapes by itself: what moves, hides or turns round the text beside it where a log is read. */
+const unseen = /[\p{Cf}\u007f-\u009f\u2028\u2029]/gu
+const escaped = (character: string): string =>
+  Array.from(
+    { length: character.length },
+    (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
+  ).join('')
 
 /** What is secret by its name, whatever it holds. */
 const secretFields = [

@@ -166,3 +166,25 @@ test('nothing is tried any more after the end', () => {
   expect(placed).not.toHaveBeenCalled()
   expect(lstatSync(answer, { throwIfNoEntry: false })).toBeUndefined()
 })
+
+test('many answers that nobody has taken are removed bit by bit, and those placed meanwhile stay', async () => {
+  const { replies, responses } = open()
+  const send = (id: string) => replies.send('a', { ...address, id }, outcome, () => {})
+  for (let n = 0; n < 1000; n++) send(`r${n}`)
+  replies.clear('a')
+  const left = readdirSync(responses).length
+  expect(left).toBeGreaterThan(500)
+  expect(left).toBeLessThan(1000)
+  // Asked again by a container that has come since, and something new.
+  for (const id of ['r0', 'r999', 'new']) send(id)
+  await vi.waitFor(() => expect(readdirSync(responses)).toHaveLength(3), patient)
+  expect(readdirSync(responses).sort()).toEqual(['new.json', 'r0.json', 'r999.json'])
+})
+
+test('whatever is left to remove is removed at the end', () => {
+  const { replies, responses } = open()
+  for (let n = 0; n < 300; n++) replies.send('a', { ...address, id: `r${n}` }, outcome, () => {})
+  replies.clear('a')
+  replies.stop()
+  expect(readdirSync(responses)).toEqual([])
+})

@@ -28,17 +28,32 @@ export interface Replies {
   /** tells how far a request has come, where the group's containers understand that; nobody relies on it */
   progress(group: Pick<Group, 'folder' | 'dialect'>, address: ReplyAddress, step: Step): void
   endProgress(group: string, address: ReplyAddress): void
-  /** removes answers that nobody has taken, or only those that lie there since before `before` */
+  /**
+   * removes answers that nobody has taken, or only those that lie there since before `before`; many of them bit by bit,
+   * and none that is placed meanwhile
+   */
   clear(group: string, before?: number): void
   stop(): void
 }
 
 const giveUpMs = 86_400_000
 const waitingPerGroup = 1000
+/** Others wait while so many are removed. */
+const removedAtOnce = 100
+
+/** What is left to remove of a group's answers, by directory. */
+interface Clearing {
+  group: string
+  rest: { directory: string; names: string[] }[]
+  /** placed since it began */
+  fresh: Set<string>
+  before: number | undefined
+}
 
 export function createReplies(options: { layout: Layout; owner: Owner | undefined; log: Logger }): Replies {
   const { layout, owner, log } = options
   const timers = new Set<NodeJS.Timeout>()
+  const clearings = new Set<Clearing>()
   /** how many answers of a group wait for their place, and how many were given up since the first of them */
   const waiting = new Map<string, { count: number; dropped: number }>()
 
@@ -54,6 +69,22 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
       ownedDirectory(target, owner)
       post(target, file.content, options)
     }
+    for (const clearing of clearings) if (clearing.group === group) clearing.fresh.add(file.path)
+  }
+
+  /** whether that was all */
+  const clearSome = ({ group, rest, fresh, before }: Clearing): boolean => {
+    const next = rest.at(-1)
+    if (!next) return true
+    const some = next.names.splice(-removedAtOnce).filter(name => !fresh.has(`${next.directory}/${name}`))
+    if (next.names.length === 0) rest.pop()
+    removeFrom(join(layout.ipc, group, next.directory), some, before)
+    return rest.length === 0
+  }
+
+  const goOnClearing = (clearing: Clearing) => {
+    if (clearSome(clearing)) clearings.delete(clearing)
+    else if (clearings.has(clearing)) setImmediate(goOnClearing, clearing)
   }
 
   /** of requests that have said how far they have come */
@@ -148,11 +179,16 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
       }
     },
     clear(group, before) {
-      for (const directory of answerDirectories) {
-        removeFrom(join(layout.ipc, group, directory), name => name.endsWith('.json'), before)
-      }
+      const rest = answerDirectories
+        .map(directory => ({ directory, names: answersIn(join(layout.ipc, group, directory)) }))
+        .filter(({ names }) => names.length > 0)
+      const clearing = { group, rest, fresh: new Set<string>(), before }
+      clearings.add(clearing)
+      goOnClearing(clearing)
     },
     stop() {
+      for (const clearing of clearings) while (!clearSome(clearing));
+      clearings.clear()
       for (const timer of timers) clearTimeout(timer)
       timers.clear()
     },
@@ -161,14 +197,22 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
 
 const answerDirectories: readonly string[] = replyAddressSchema.shape.directory.options
 
+function answersIn(path: string): string[] {
+  const pinned = pinDirectory(path)
+  if (typeof pinned === 'string') return []
+  try {
+    return readdirSync(pinned.path).filter(name => name.endsWith('.json'))
+  } finally {
+    pinned.close()
+  }
+}
+
 /** Only names are touched, never what a link leads to; what its owner keeps from us stays. */
-function removeFrom(path: string, isMeant: (name: string) => boolean, before?: number): void {
+function removeFrom(path: string, names: readonly string[], before?: number): void {
   const pinned = pinDirectory(path)
   if (typeof pinned === 'string') return
   try {
-    for (const name of readdirSync(pinned.path)) {
-      if (isMeant(name)) remove(`${pinned.path}/${name}`, before)
-    }
+    for (const name of names) remove(`${pinned.path}/${name}`, before)
   } finally {
     pinned.close()
   }

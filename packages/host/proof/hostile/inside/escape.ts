@@ -140,6 +140,11 @@ export async function ways(attack: Attack): Promise<void> {
     }
     // More rights.
     const programs: [string, string[]][] = [
+      // Processes of its own may be traced, and the first one it sees is.
+      ...known.pids.filter(isOthers).flatMap((pid): [string, string[]][] => [
+        ['/usr/bin/strace', ['-p', String(pid), '-o', '/dev/null', '-c']],
+        ['/usr/bin/perl', ['-e', `exit(syscall(101, 16, ${pid}, 0, 0) < 0)`]],
+      ]),
       ['/usr/bin/unshare', ['--user', '--map-root-user', '/bin/true']],
       ['/usr/bin/unshare', ['--mount', '/bin/true']],
       ['/usr/bin/unshare', ['--net', '/bin/true']],
@@ -153,8 +158,6 @@ export async function ways(attack: Attack): Promise<void> {
       ['/usr/bin/su', ['-c', 'true']],
       ['/usr/bin/sudo', ['-n', 'true']],
       ['/usr/bin/mknod', [join(places.group, 'device'), 'b', '254', '0']],
-      ['/usr/bin/strace', ['-p', '1', '-o', '/dev/null', '-c']],
-      ['/usr/bin/perl', ['-e', 'exit(syscall(101, 16, 1, 0, 0) < 0)']],
       ['/usr/bin/perl', ['-e', 'exit(syscall(248, "user", "hatchway", "x", 1, -4) < 0)']],
       ['/usr/bin/perl', ['-e', 'exit(syscall(250, 1, 0) < 0)']],
       ['/usr/bin/perl', ['-e', 'use Socket; exit(!socket(my $s, PF_INET, SOCK_RAW, 1))']],

@@ -29,7 +29,7 @@ const isPosted = (drop: string, name: string) =>
 
 const mostEntries = 300
 /** What other attacks post at the same time, with what has to be decided about it: they say what is in it. */
-const isPredicted = (name: string) => /-(decisions|fuzz)\d+\.json$|^\.half-/.test(name)
+const isPredicted = (name: string) => /-(?!races)[a-z]+\d+\.json$|^\.half-/.test(name)
 
 /**
  * Any operation on any name in any directory it has, thought up by chance. What becomes a posted name is counted, and
