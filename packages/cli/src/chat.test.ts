@@ -327,6 +327,26 @@ test('a question is answered at the terminal by typing its number', async () => 
   )
 })
 
+test('goes on when it was too slow for what happens in the chats', async () => {
+  const { data, host, answer } = await open()
+  const waiting = hatchway('chat', '--data', data, '--once', 'hello', '--wait')
+  await vi.waitFor(() => expect(host.store.agents.incoming({})).toHaveLength(1), patience)
+  waiting.child.kill('SIGSTOP')
+  // More than the host keeps for a reader, and than the socket does.
+  for (let n = 0; n < 12; n++) {
+    const payload = { text: 'x'.repeat(700_000) }
+    const content = JSON.stringify({ version: 1, id: `r${n}`, type: 'send_message', payload })
+    post(join(data, 'ipc', 'family', 'tasks'), content, { name: freshName() })
+  }
+  await vi.waitFor(() => expect(host.store.messages({ status: 'sent' })).toHaveLength(12), patience)
+  waiting.child.kill('SIGCONT')
+  // Time to find out that it was sent away; a slower machine only makes the test easier.
+  await new Promise(resolve => setTimeout(resolve, 1500))
+  await answer('main', 'Here I am.')
+  expect(await waiting.ended).toBe(0)
+  expect(waiting.out()).toContain('Here I am.')
+})
+
 test('ends when the daemon does', async () => {
   const { data, host, stop } = await open()
   const command = [process.execPath, bin, 'chat', '--data', data].join(' ')

@@ -1,5 +1,6 @@
 import type { ChatAnswer, Client, EntryAnswer } from '@hatchway/host/api'
 import { Failure } from '../failure.ts'
+import { followChats } from './follow.ts'
 
 /**
  * what came of it: it is answered; used, and nothing was said; passed on to an agent that had asked, which has nothing
@@ -34,8 +35,7 @@ export async function answerTo(options: {
   const enough = new AbortController()
   let ring = () => {}
   let failed: unknown
-  const watched = client
-    .chatEvents('/api/events', () => ring(), enough.signal)
+  const watched = followChats(client, api, () => ring(), enough.signal)
     .then(() => {
       failed = gone()
     })

@@ -5,6 +5,7 @@ import { visible } from '../text.ts'
 import { uuid7 } from '../uuid.ts'
 import { entryOf, stateOf } from './entry.ts'
 import { parseAttach, save, upload } from './files.ts'
+import { followChats } from './follow.ts'
 
 const past = 20
 
@@ -88,23 +89,23 @@ export async function talk(options: {
 
   above(`${visible(room.name)} (${visible(room.jid)}). /attach sends a file. Ctrl-D ends.`)
   if (room.trigger !== null) above(`The agent answers to ${visible(room.trigger)}.`)
-  const watched = client
-    .chatEvents(
-      '/api/events',
-      async event => {
-        if (event.kind === 'hello') await catchUp(past)
-        if (event.kind === 'entry') {
-          // It may be the very line whose key we are about to be told.
-          if (event.entry.direction === 'in') await saying
-          show(event.entry)
-        }
-        if (event.kind === 'typing' && event.jid === room.jid) {
-          lines.setPrompt(event.on ? `${visible(assistant)} is writing… > ` : '> ')
-          prompt()
-        }
-      },
-      enough.signal,
-    )
+  const watched = followChats(
+    client,
+    api,
+    async event => {
+      if (event.kind === 'hello') await catchUp(past)
+      if (event.kind === 'entry') {
+        // It may be the very line whose key we are about to be told.
+        if (event.entry.direction === 'in') await saying
+        show(event.entry)
+      }
+      if (event.kind === 'typing' && event.jid === room.jid) {
+        lines.setPrompt(event.on ? `${visible(assistant)} is writing… > ` : '> ')
+        prompt()
+      }
+    },
+    enough.signal,
+  )
     .catch((error: unknown) => {
       if (client.daemon) throw error
     })
