@@ -18,8 +18,6 @@ export default defineConfig({
   test: {
     include: ['packages/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/*.test.ts'],
     pool: 'forks',
-    // Tests change nothing that belongs to their whole process, and loading everything anew for each file takes a while.
-    isolate: false,
     // One more than cores: the proofs wait for daemons, sandboxes and browsers most of their time.
     maxWorkers: 3,
     env: roomyFolder(),

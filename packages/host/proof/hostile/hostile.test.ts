@@ -14,7 +14,6 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
-  rmdirSync,
   rmSync,
   symlinkSync,
   unlinkSync,
@@ -792,7 +791,7 @@ for (const { who, users, oneUser, possible } of hosts) {
       const { attack, evil } = arena
       const ids = Array.from({ length: 1100 }, (_, i) => `blocked-${i}`)
       for (const id of ids) {
-        attack(() => mkdirSync(join(evil, 'responses', `${id}.json`)))
+        attack(() => mkdirSync(join(evil, 'responses', `${id}.json`, 'in the way'), { recursive: true }))
         arena.post('tasks', request(id))
       }
       for (let i = 0; i < 20; i++) {
@@ -800,7 +799,7 @@ for (const { who, users, oneUser, possible } of hosts) {
         expect(await arena.answer(`free-${i}`)).toMatchObject({ ok: true })
       }
       attack(() => {
-        for (const id of ids) rmdirSync(join(evil, 'responses', `${id}.json`))
+        for (const id of ids) rmSync(join(evil, 'responses', `${id}.json`), { recursive: true })
       })
       await arena.handled()
       const isAnswered = (id: string) => existsSync(join(evil, 'responses', `${id}.json`))
