@@ -79,9 +79,9 @@ test('what somebody put in the place of a message is replaced, and not followed'
   expect(statSync(join(input, '_close')).isFile()).toBe(true)
 })
 
-test('a directory in that place is an error, and nothing half-written is left', () => {
+test('a directory with something in it in that place is an error, and nothing half-written is left', () => {
   const { input, staging, box } = openBox()
-  mkdirSync(join(input, '_close'))
+  mkdirSync(join(input, '_close', 'in the way'), { recursive: true })
   expect(() => box.close()).toThrow()
   expect(readdirSync(staging)).toEqual([])
 })
