@@ -13,11 +13,12 @@ import type { Phase, Testimony } from './witness.ts'
 /**
  * Bounds by measurement on a machine of two cores. The sandbox may use both of them as well (`agents.cpus` is 2 where
  * nobody says otherwise), so that a request of another group, which takes about a millisecond without an attack, waits
- * for its share of them. What would be wrong is one that waits behind the hostile group's files: that is seconds.
+ * for its share of them, and now and then for a disk that takes half a second to sync. What would be wrong is one that
+ * waits behind the hostile group's files: that is seconds.
  */
 const bounds = {
-  p50: { mostly: 8, worst: 30 },
-  p99: { mostly: 15, worst: 60 },
+  p50: { mostly: 8, worst: 30, ms: 100 },
+  p99: { mostly: 15, worst: 60, ms: 1000 },
   /** of the daemon with everything it keeps, at its largest */
   mostMb: 512,
   /** from the second quarter of the attack to the last */
@@ -145,8 +146,9 @@ export function findingsOf(observed: Observed): Finding[] {
     see(
       `another group’s ${name}`,
       `${base} ms quiet, ${told(middle)} mostly, ${told(worst)} during ${worst?.name}`,
-      `≤ ${limit.mostly} × mostly, ≤ ${limit.worst} × always`,
-      times(middle) <= limit.mostly && times(worst) <= limit.worst,
+      `≤ ${limit.mostly} × mostly, ≤ ${limit.worst} × or ${limit.ms} ms always`,
+      times(middle) <= limit.mostly &&
+        (times(worst) <= limit.worst || (worst ? of(worst) : Infinity) <= limit.ms),
     )
   }
 

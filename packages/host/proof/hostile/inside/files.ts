@@ -168,73 +168,77 @@ export async function files(attack: Attack): Promise<void> {
       })
     })
 
-  for (let n = 0; !attack.isOver(); n++) {
-    const directory = random.pick(roots)
-    const name = freshName()
-    const there = some(directory)
-    const from = random.pick(roots)
-    const other = some(from)
-    switch (random.below(12)) {
-      case 0:
-        // A pipe and a socket need a program, or a moment.
-        if (n % 20 === 0)
-          appear(directory, name, path => execFileSync('/usr/bin/mkfifo', [path], { stdio: 'ignore' }))
-        else if (n % 20 === 1 && name.length < 60) {
-          await listen(join(directory, name))
-          if (lstatSync(join(directory, name), { throwIfNoEntry: false }) && isPosted(directory, name))
-            posted++
-        }
-        break
-      case 1:
-      case 2:
-      case 3:
-        appear(directory, name, random.pick(create))
-        break
-      case 4:
-        if (other !== undefined) {
-          // Both ends at once, or nothing.
-          if (succeeds(() => renameSync(join(from, other), join(directory, name)))) {
-            if (isPosted(from, other)) posted--
-            if (isPosted(directory, name)) posted++
+  try {
+    for (let n = 0; !attack.isOver(); n++) {
+      const directory = random.pick(roots)
+      const name = freshName()
+      const there = some(directory)
+      const from = random.pick(roots)
+      const other = some(from)
+      switch (random.below(12)) {
+        case 0:
+          // A pipe and a socket need a program, or a moment.
+          if (n % 20 === 0)
+            appear(directory, name, path => execFileSync('/usr/bin/mkfifo', [path], { stdio: 'ignore' }))
+          else if (n % 20 === 1 && name.length < 60) {
+            await listen(join(directory, name))
+            if (lstatSync(join(directory, name), { throwIfNoEntry: false }) && isPosted(directory, name))
+              posted++
+          }
+          break
+        case 1:
+        case 2:
+        case 3:
+          appear(directory, name, random.pick(create))
+          break
+        case 4:
+          if (other !== undefined) {
+            // Both ends at once, or nothing.
+            if (succeeds(() => renameSync(join(from, other), join(directory, name)))) {
+              if (isPosted(from, other)) posted--
+              if (isPosted(directory, name)) posted++
+            }
+          }
+          break
+        case 5:
+          if (other !== undefined) appear(directory, name, path => linkSync(join(from, other), path))
+          break
+        case 6:
+        case 7:
+          if (there !== undefined) vanish(directory, there, unlinkSync)
+          break
+        case 8:
+          if (there !== undefined) vanish(directory, there, rmdirSync)
+          break
+        case 9:
+        case 10:
+          if (there !== undefined) succeeds(() => random.pick(change)(join(directory, there)))
+          break
+        default: {
+          const place = random.pick(readOnly)
+          if (succeeds(() => random.pick(create)(join(place, freshName()))))
+            ledger.write({ kind: 'tried', what: `write to ${place}`, got: 'written' })
+          const found = some(place)
+          if (found !== undefined && succeeds(() => renameSync(join(place, found), join(place, freshName()))))
+            ledger.write({ kind: 'tried', what: `rename ${place}/${found}`, got: 'renamed' })
+          if (random.chance(0.2)) {
+            // For a moment nobody may enter.
+            succeeds(() => chmodSync(directory, random.pick([0, 0o300, 0o500, 0o600])))
+            await sleep(random.below(20))
+            succeeds(() => chmodSync(directory, 0o700))
           }
         }
-        break
-      case 5:
-        if (other !== undefined) appear(directory, name, path => linkSync(join(from, other), path))
-        break
-      case 6:
-      case 7:
-        if (there !== undefined) vanish(directory, there, unlinkSync)
-        break
-      case 8:
-        if (there !== undefined) vanish(directory, there, rmdirSync)
-        break
-      case 9:
-      case 10:
-        if (there !== undefined) succeeds(() => random.pick(change)(join(directory, there)))
-        break
-      default: {
-        const place = random.pick(readOnly)
-        if (succeeds(() => random.pick(create)(join(place, freshName()))))
-          ledger.write({ kind: 'tried', what: `write to ${place}`, got: 'written' })
-        const found = some(place)
-        if (found !== undefined && succeeds(() => renameSync(join(place, found), join(place, freshName()))))
-          ledger.write({ kind: 'tried', what: `rename ${place}/${found}`, got: 'renamed' })
-        if (random.chance(0.2)) {
-          // For a moment nobody may enter.
-          succeeds(() => chmodSync(directory, random.pick([0, 0o300, 0o500, 0o600])))
-          await sleep(random.below(20))
-          succeeds(() => chmodSync(directory, 0o700))
-        }
+      }
+      if (n % 100 === 0) {
+        settle()
+        await sleep(1)
+        for (const root of roots) tidy(root)
       }
     }
-    if (n % 100 === 0) {
-      settle()
-      await sleep(1)
-      for (const root of roots) tidy(root)
-    }
+  } finally {
+    // Also where it stumbles over another attack: what was made was made.
+    settle()
   }
-  settle()
   for (const root of roots) succeeds(() => chmodSync(root, 0o700))
   for (const server of servers) server.close()
 }
