@@ -13,8 +13,8 @@ import type { Phase, Testimony } from './witness.ts'
 /**
  * Bounds by measurement on a machine of two cores. The sandbox may use both of them as well (`agents.cpus` is 2 where
  * nobody says otherwise), so that a request of another group, which takes about a millisecond without an attack, waits
- * for its share of them, and now and then for a disk that takes half a second to sync. What would be wrong is one that
- * waits behind the hostile group's files: that is seconds.
+ * for its share of them; a single stall of a busy machine is no finding either. What would be wrong is one that waits
+ * behind the hostile group's files: that is seconds.
  */
 const bounds = {
   p50: { mostly: 8, worst: 30, ms: 100 },
