@@ -26,10 +26,10 @@ export function createLogger(
 /** Beyond what JSON escapes by itself: what moves, hides or turns round the text beside it where a log is read. */
 const unseen = /[\p{Cf}\u007f-\u009f\u2028\u2029]/gu
 const escaped = (character: string): string =>
-  Array.from(
-    { length: character.length },
-    (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
-  ).join('')
+  character
+    .split('')
+    .map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('')
 
 /** What is secret by its name, whatever it holds. */
 const secretFields = [

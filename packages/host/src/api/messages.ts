@@ -21,7 +21,7 @@ export const messageRoutes: readonly Route<HostContext>[] = [
     method: 'get',
     path: '/messages',
     summary:
-      'What agents said, oldest first, and whether it was delivered; fewer than asked for where they are long, the rest `after` the last of them',
+      'What agents said, oldest first, and whether it was delivered; fewer than asked for where they are long: the rest comes `after` the last of them, and of the `last` the older are left out',
     tag: 'messages',
     role: 'viewer',
     query: messagesQuery,

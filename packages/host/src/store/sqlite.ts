@@ -333,19 +333,11 @@ export function openStore(options: StoreOptions): Store {
       Number(statements.countRetried.get()?.count ?? 0) +
       Number(statements.countFresh.get(attempted)?.count ?? 0),
     dueMessages(now, limit, characters = Number.POSITIVE_INFINITY) {
-      const retried = stretchOf(
-        statements.retriedMessages.iterate(now, limit).map(messageFromRow),
-        limit,
-        characters,
-      )
-      if (retried.more || retried.rows.length >= limit) return retried.rows
-      const left = limit - retried.rows.length
-      const fresh = stretchOf(
-        statements.freshMessages.iterate(attempted, left).map(messageFromRow),
-        left,
-        characters,
-      )
-      return [...retried.rows, ...fresh.rows]
+      function* due() {
+        yield* statements.retriedMessages.iterate(now, limit)
+        yield* statements.freshMessages.iterate(attempted, limit)
+      }
+      return stretchOf(due().map(messageFromRow), limit, characters).rows
     },
     settleMessages(changes) {
       const last = Math.max(attempted, ...changes.map(change => change.id))
