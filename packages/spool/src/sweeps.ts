@@ -13,7 +13,7 @@ export interface Sweeps {
   stop(): void
 }
 
-const tickMs = 250
+const tickMs = 500
 /** Another change in the same tick of the file system's clock would look the same. */
 export const settledMs = 1000
 

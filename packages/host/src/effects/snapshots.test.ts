@@ -58,12 +58,13 @@ function open(...groups: readonly Group[]) {
   })
   for (const each of groups) mkdirSync(join(layout.ipc, each.folder))
   const log: string[] = []
+  const clock = { now: '2026-02-02T00:00:00.000Z' }
   const snapshots = createSnapshots({
     layout,
     store,
     log: pino({ level: 'warn' }, { write: line => void log.push(line) }),
     fault: () => {},
-    now: () => new Date('2026-02-02T00:00:00.000Z'),
+    now: () => new Date(clock.now),
   })
   onTestFinished(() => snapshots.stop())
   const path = (of: string, name = 'current_tasks.json') => join(layout.ipc, of, name)
@@ -72,7 +73,7 @@ function open(...groups: readonly Group[]) {
     snapshots.groupsChanged()
     snapshots.flush()
   }
-  return { layout, elsewhere, store, log, snapshots, path, writeAll }
+  return { layout, elsewhere, store, log, clock, snapshots, path, writeAll }
 }
 const idsIn = (path: string): string[] =>
   JSON.parse(readFileSync(path, 'utf8')).map(({ id }: { id: string }) => id)
@@ -157,6 +158,20 @@ test('what is written already is not written again', () => {
   writeFileSync(path('a'), '[]')
   writeAll()
   expect(idsIn(path('a'))).toEqual(['of-a'])
+})
+
+test('whoever sees no groups keeps the same list of none, whenever the groups change', () => {
+  const { clock, path, writeAll } = open(group('main', { main: true }), group('a'))
+  const list = 'available_groups.json'
+  const inodes = () => ['main', 'a'].map(of => lstatSync(path(of, list)).ino)
+  writeAll()
+  const [main, a] = inodes()
+  clock.now = '2026-03-03T00:00:00.000Z'
+  writeAll()
+  const [mainAfter, aAfter] = inodes()
+  expect(mainAfter).not.toBe(main)
+  expect(aAfter).toBe(a)
+  expect(JSON.parse(readFileSync(path('main', list), 'utf8'))).toMatchObject({ synced_at: clock.now })
 })
 
 test('a group whose dialect has no list of groups does not keep the one of whoever had its folder before', () => {

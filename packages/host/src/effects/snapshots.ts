@@ -37,8 +37,11 @@ export interface Snapshots {
 }
 
 const pauseMs = 25
-const perSlice = 20
-const leisurelyMs = 2000
+/** of groups that are looked at in no hurry */
+const perSlice = 4
+const leisurelyMs = 1000
+/** In a hurry, but whoever posts a file meanwhile should not notice. */
+const sliceMs = 1
 
 export function createSnapshots(options: {
   layout: Layout
@@ -63,7 +66,9 @@ export function createSnapshots(options: {
   let servicesSlice: NodeJS.Immediate | undefined
   let digest = ''
   let hurry = true
-  const syncedAt = { value: now().toISOString() }
+  let groupsChangedAt = now().toISOString()
+  /** Only main sees others. Whoever sees none has seen none from the beginning, and keeps the same file for ever. */
+  const syncedAt = (viewer: Group) => (viewer.main ? groupsChangedAt : viewer.added_at)
 
   const write = (group: Group, name: string, file: OutgoingFile | undefined) => {
     const directory = join(layout.ipc, group.folder)
@@ -89,7 +94,7 @@ export function createSnapshots(options: {
     write(
       group,
       'available_groups.json',
-      dialects[group.dialect].groups(store.groups(), group, syncedAt.value),
+      dialects[group.dialect].groups(store.groups(), group, syncedAt(group)),
     )
 
   const writeTodos = (group: Group) => {
@@ -104,10 +109,12 @@ export function createSnapshots(options: {
     if (known) write(group, 'services.json', listing(known))
   }
   const writeSomeServices = () => {
-    for (const folder of [...services].slice(0, perSlice)) {
+    const until = performance.now() + sliceMs
+    for (const folder of services) {
       services.delete(folder)
       const group = store.group(folder)
       if (group) writeServices(group)
+      if (performance.now() >= until) break
     }
     servicesSlice = services.size > 0 ? setImmediate(writeSomeServices) : undefined
     if (!servicesSlice) store.setMeta('services', digest)
@@ -150,11 +157,15 @@ export function createSnapshots(options: {
   }
 
   const nextSlice = () => {
-    for (const folder of background.splice(-perSlice)) {
-      const group = store.group(folder)
-      if (!group) continue
-      writeTasks(group)
-      writeGroups(group)
+    const until = performance.now() + sliceMs
+    for (let left = hurry ? background.length : perSlice; left > 0; left--) {
+      const folder = background.pop()
+      const group = folder === undefined ? undefined : store.group(folder)
+      if (group) {
+        writeTasks(group)
+        writeGroups(group)
+      }
+      if (hurry && performance.now() >= until) break
     }
     if (background.length > 0) scheduleSlice()
   }
@@ -190,7 +201,7 @@ export function createSnapshots(options: {
       if (group) writeServices(group)
     },
     groupsChanged() {
-      syncedAt.value = now().toISOString()
+      groupsChangedAt = now().toISOString()
       for (const group of store.groups()) if (group.main) groups.add(group.folder)
     },
     everything(inHurry) {
