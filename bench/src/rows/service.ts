@@ -1,4 +1,4 @@
-import { judgeShell } from '@hatchway/protocol'
+import { judgeShell } from '@hatchway/protocol/shell'
 import type { Contender } from '../contenders.ts'
 import { interleave } from '../contenders.ts'
 import { absent, microseconds, times, timing } from '../format.ts'

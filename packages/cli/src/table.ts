@@ -28,13 +28,17 @@ const plain = /^[ -~\u00a1-\u024f…]*$/
 export const isPlain = (text: string) => plain.test(text)
 const plainWidth: WidthOf = text => text.length
 
-export const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+let graphemes: Intl.Segmenter | undefined
+export const graphemesOf = (text: string) => {
+  graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+  return graphemes.segment(text)
+}
 
 export function cut(text: string, width: number, widthOf: WidthOf): string {
   if (widthOf(text) <= width) return text
   let kept = ''
   let used = 0
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     const wide = widthOf(segment)
     if (used + wide > width - 1) break
     kept += segment

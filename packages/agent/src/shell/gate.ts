@@ -1,4 +1,4 @@
-import { judgeShell } from '@hatchway/protocol'
+import { judgeShell } from '@hatchway/protocol/shell'
 import type { Hatch, Outcome } from '../mcp/hatch.ts'
 import { readShellSettings } from './settings.ts'
 

@@ -1,4 +1,4 @@
-import { judgeShell } from '@hatchway/protocol'
+import { judgeShell } from '@hatchway/protocol/shell'
 import { describe, expect, test } from 'vitest'
 import { commandOf, readInvocation } from './invocation.ts'
 

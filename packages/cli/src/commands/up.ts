@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
 import { endAsked } from '../end-asked.ts'
 import { complain, exitCodes, Failure } from '../failure.ts'
@@ -50,6 +51,8 @@ async function serve(options: UpOptions): Promise<number> {
     import('@hatchway/host'),
     configOf(options),
   ])
+  // Node keeps all that it has compiled until it is written down: some megabytes, of no more use to a daemon.
+  flushCompileCache()
   const supervisor = takeSupervisor(process.env)
   if (supervisor && !process.channel) whenSupervisorEnds(supervisor, () => asked.resolve(exitCodes.done))
   const restart = (code: number) => {

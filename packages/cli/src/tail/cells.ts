@@ -1,5 +1,5 @@
 import stringWidth from 'string-width'
-import { cut, graphemes, isPlain } from '../table.ts'
+import { cut, graphemesOf, isPlain } from '../table.ts'
 import { visible } from '../text.ts'
 
 const codes = { bold: '1', dim: '2', reverse: '7', red: '31', green: '32', yellow: '33' } as const
@@ -46,7 +46,7 @@ export function wrapped(line: string, width: number): string[] {
   const lines: string[] = []
   let current = ''
   let used = 0
-  for (const { segment } of graphemes.segment(shown)) {
+  for (const { segment } of graphemesOf(shown)) {
     const wide = widthOf(segment)
     if (used + wide > width && current !== '') {
       lines.push(current)

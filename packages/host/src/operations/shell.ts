@@ -1,4 +1,4 @@
-import { judgeShell, type ShellVerdict } from '@hatchway/protocol'
+import { judgeShell, type ShellVerdict } from '@hatchway/protocol/shell'
 import type { Reach } from '../guard/gates.ts'
 import { done, refused } from './outcome.ts'
 import { self } from './requests.ts'

@@ -1,0 +1,13 @@
+import { Command } from 'commander'
+import { expect, test } from 'vitest'
+import { commands } from './main.ts'
+
+test('every command is known by the name it adds itself under', async () => {
+  for (const [name, load] of Object.entries(commands)) {
+    const program = new Command()
+    const add = await load()
+    add(program)
+    expect(program.commands.map(command => command.name())).toContain(name)
+    for (const command of program.commands) expect(Object.keys(commands)).toContain(command.name())
+  }
+})
