@@ -86,7 +86,7 @@ const daemonFile = new URL('./daemon.process.ts', import.meta.url)
 const stopSeconds = 60
 /** as the command `hatchway` does it for the daemon */
 const asStarted = {
-  flags: ['--semi-space-growth-factor=1'],
+  flags: ['--semi-space-growth-factor=1', '--heap-growing-percent=50'],
   env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/hatchway', import.meta.url)) },
 }
 

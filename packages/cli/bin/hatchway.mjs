@@ -8,9 +8,13 @@ import v8 from 'node:v8'
 const needed = 24
 
 if (Number.parseInt(process.versions.node, 10) >= needed) {
-  // A daemon lives long and keeps little. Left alone, the engine lets the space for young objects grow to tens of
-  // megabytes while the program is loaded, and never gives it back.
-  v8.setFlagsFromString('--semi-space-growth-factor=1')
+  if (process.argv[2] === 'up') {
+    // A daemon lives long and keeps little. Left alone, the engine lets the space for young objects grow to tens of
+    // megabytes while the program is loaded, and never gives it back; and it lets garbage grow to three times of what
+    // is in use.
+    v8.setFlagsFromString('--semi-space-growth-factor=1')
+    v8.setFlagsFromString('--heap-growing-percent=50')
+  }
   // Not in the shared temporary directory: what lies in the cache is run.
   module.enableCompileCache(fileURLToPath(new URL('../../../node_modules/.cache/hatchway', import.meta.url)))
   const { main } = await import('../src/main.ts')

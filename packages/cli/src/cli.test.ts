@@ -10,7 +10,13 @@ import { dialectChoices } from './commands/groups.ts'
 const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
 
 /** Nothing of whoever runs the tests: npm's variables would make a daemon follow its caller. */
-const env = { PATH: process.env.PATH, HOME: tmpdir(), TZ: 'UTC', HATCHWAY_LOG_LEVEL: 'silent' }
+const env = {
+  PATH: process.env.PATH,
+  HOME: tmpdir(),
+  TZ: 'UTC',
+  HATCHWAY_LOG_LEVEL: 'silent',
+  HATCHWAY_AGENTS_ENABLED: 'no',
+}
 
 const children: ChildProcess[] = []
 let data: string

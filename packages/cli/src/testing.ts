@@ -12,7 +12,8 @@ const env = { PATH: process.env.PATH, HOME: tmpdir(), TZ: 'UTC', HATCHWAY_LOG_LE
 
 export const node = (args: readonly string[]) =>
   new Promise<{ code: number; out: string; err: string }>(resolve => {
-    const child = execFile(process.execPath, args, { env, cwd: tmpdir() }, (error, out, err) =>
+    const options = { env, cwd: tmpdir(), maxBuffer: 2 ** 26 }
+    const child = execFile(process.execPath, args, options, (error, out, err) =>
       resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
     )
     child.stdin?.end()

@@ -65,6 +65,7 @@ export const openHouse = async (options: HouseOptions) => {
   const up = async () => {
     daemon = launch(data, {
       env,
+      args: ['--create-main'],
       under: options.under?.(data) ?? [],
       ...as,
       ...(options.hear ? { hear: options.hear } : {}),
@@ -75,18 +76,11 @@ export const openHouse = async (options: HouseOptions) => {
     await daemon?.stop()
     rmSync(home, { recursive: true, force: true })
   })
-  await hatchway(
-    'groups',
-    'add',
-    '--folder',
-    'main',
-    '--jid',
-    'local:main',
-    '--name',
-    'Main',
-    '--main',
-    ...main,
-  )
+  // The daemon makes an ordinary main group itself, which is a process less.
+  if (main.length > 0 || options.before) {
+    const group = ['--folder', 'main', '--jid', 'local:main', '--name', 'Main', '--main']
+    await hatchway('groups', 'add', ...group, ...main)
+  }
   options.before?.(data)
   await up()
 

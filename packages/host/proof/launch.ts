@@ -19,6 +19,8 @@ export interface LaunchOptions {
   under?: readonly string[]
   uid?: number
   gid?: number
+  /** more on its command line */
+  args?: readonly string[]
   /** all it prints, of which `output` keeps the end */
   hear?(text: string): void
 }
@@ -33,6 +35,7 @@ export function launch(data: string, options: LaunchOptions = {}): Launched {
     'up',
     '--data',
     data,
+    ...(options.args ?? []),
   ]
   const child = spawn(command, args, {
     env: {

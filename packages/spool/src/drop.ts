@@ -64,8 +64,8 @@ export interface InboxState {
   readonly id: string
   readonly path: string
   readonly drops: readonly Drop[]
-  /** listed and not yet claimed, in order, from `head` on */
-  queue: readonly Entry[]
+  /** listed and not yet claimed, in order, from `head` on; those before it are let go */
+  queue: (Entry | undefined)[]
   head: number
   shed: Shed | undefined
   /** when the look that is under way began */
@@ -106,7 +106,7 @@ interface Polling {
 export const retryFirstMs = 250
 
 /** Shared by all that have nothing to take. */
-const nothing: readonly Entry[] = []
+const nothing: Entry[] = []
 
 export function createInboxState({ id, path, drops, sweptOnly = [] }: Inbox): InboxState {
   const inbox: InboxState & { drops: readonly Drop[] } = {

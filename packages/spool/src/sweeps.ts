@@ -13,7 +13,9 @@ export interface Sweeps {
   stop(): void
 }
 
-const tickMs = 500
+const longestTickMs = 500
+/** A sweep takes at least so many ticks. */
+const fewestTicks = 4
 /** Another change in the same tick of the file system's clock would look the same. */
 export const settledMs = 1000
 
@@ -27,6 +29,7 @@ export function createSweeps(options: {
   makeReady(inbox: InboxState): void
 }): Sweeps {
   const { sweepMs, now, bells, pins, trouble, makeReady } = options
+  const tickMs = Math.min(longestTickMs, sweepMs / fewestTicks)
   let timer: NodeJS.Timeout | undefined
   let order: InboxState[] = []
   let at = 0

@@ -282,8 +282,9 @@ export function createTurns(options: {
     let bytes = 0
     const end = endOfShare(inbox, count)
     while (inbox.head < end && bytes < shareBytes) {
-      const entry = queue[inbox.head++]
+      const entry = queue[inbox.head]
       if (!entry) break
+      queue[inbox.head++] = undefined
       const { drop, name } = entry
       const directory = pins.of(drop)
       if (typeof directory === 'string') {

@@ -36,7 +36,7 @@ describe.each(Object.entries(clients))('%s', (_, connectClient) => {
 
     const sent = await done(main.call('send_message', { text: 'Grüße 👋', sender: 'Scout' }))
     expect(sent).toMatchObject({ status: 'queued', message_id: expect.any(String) })
-    expect(await host.ask('messages', 'list')).toMatchObject([
+    expect(await host.ask('/messages')).toMatchObject([
       { group: 'main', jid: 'local:main', text: 'Grüße 👋', sender: 'Scout' },
     ])
 
@@ -57,7 +57,7 @@ describe.each(Object.entries(clients))('%s', (_, connectClient) => {
       next_run_local: expect.stringContaining(`${tomorrow()} 09:30:00 Europe/Berlin`),
     })
     const cron = idOf(await done(main.call('schedule_task', hourly)))
-    expect(await host.ask('tasks', 'list')).toMatchObject([
+    expect(await host.ask('/tasks')).toMatchObject([
       {
         id: idOf(once),
         group: 'a',
@@ -93,7 +93,7 @@ describe.each(Object.entries(clients))('%s', (_, connectClient) => {
       schedule_value: '60000',
     }
     expect(await done(main.call('update_task', update))).toMatchObject({ status: 'active' })
-    expect(await host.ask('tasks', 'list', '--group', 'main')).toMatchObject([
+    expect(await host.ask('/tasks?group=main')).toMatchObject([
       { id: cron, prompt: 'look inside', schedule_type: 'interval', schedule_value: '60000' },
     ])
     const cancelled = await done(main.call('cancel_task', { task_id: cron }))
@@ -114,7 +114,7 @@ describe.each(Object.entries(clients))('%s', (_, connectClient) => {
       requires_trigger: false,
     })
     expect(await done(main.call('unregister_group', { jid: 'a@chat' }))).toMatchObject({ tasks_cancelled: 1 })
-    expect(await host.ask('tasks', 'list')).toEqual([])
+    expect(await host.ask('/tasks')).toEqual([])
 
     // Nothing is left lying about: every answer was taken, every request too.
     for (const name of ['messages', 'tasks', 'responses']) {
@@ -130,7 +130,7 @@ describe.each(Object.entries(clients))('%s', (_, connectClient) => {
     const a = await connectClient(host.environment('a'))
     const ofMain = idOf(await done(main.call('schedule_task', hourly)))
     const schedule = (client: Connected, more: object) => client.call('schedule_task', { ...hourly, ...more })
-    const before = await host.ask('tasks', 'list')
+    const before = await host.ask('/tasks')
 
     expect(await refused(a.call('cancel_task', { task_id: ofMain }))).toMatchObject({
       code: 'forbidden',
@@ -163,7 +163,7 @@ describe.each(Object.entries(clients))('%s', (_, connectClient) => {
       code: 'forbidden',
     })
 
-    expect(await host.ask('tasks', 'list')).toEqual(before)
+    expect(await host.ask('/tasks')).toEqual(before)
   })
 })
 
@@ -191,7 +191,7 @@ test('one client’s calls are executed in the order they were made', async () =
   const a = await connect(host.environment('a'))
   const texts = Array.from({ length: 100 }, (_, i) => `message ${i}`)
   await Promise.all(texts.map(text => done(a.call('send_message', { text }))))
-  const messages = z.array(z.looseObject({ text: z.string() })).parse(await host.ask('messages', 'list'))
+  const messages = z.array(z.looseObject({ text: z.string() })).parse(await host.ask('/messages'))
   expect(messages.map(({ text }) => text)).toEqual(texts)
 })
 
@@ -210,7 +210,7 @@ test('what was taken back from a host that stood still is never executed, and th
   expect((await a.call('send_message', { text: 'lost' })).failure).toMatchObject({ code: 'withdrawn' })
   host.resume()
   const { message_id } = await done(a.call('send_message', { text: 'kept' }))
-  expect(await host.ask('messages', 'list')).toMatchObject([{ text: 'kept', id: Number(message_id) }])
+  expect(await host.ask('/messages')).toMatchObject([{ text: 'kept', id: Number(message_id) }])
 })
 
 test('a message larger than the host reads is refused before it is sent', async () => {
@@ -234,7 +234,7 @@ test('files are sent along by their paths, or nothing is sent', async () => {
   const attachments = ['out/report.txt', '/workspace/group/out/report.txt', join(folder, 'out', 'report.txt')]
   expect(await done(a.call('send_message', { text: 'see', attachments }))).toMatchObject({ status: 'queued' })
   const file = { name: 'report.txt', type: 'text/plain', bytes: 11 }
-  expect(await host.ask('messages', 'list')).toMatchObject([{ text: 'see', attachments: [file, file, file] }])
+  expect(await host.ask('/messages')).toMatchObject([{ text: 'see', attachments: [file, file, file] }])
 
   for (const [path, code] of [
     ['link', 'not_a_file'],
@@ -252,7 +252,7 @@ test('files are sent along by their paths, or nothing is sent', async () => {
       code: 'invalid_arguments',
     })
   }
-  expect(await host.ask('messages', 'list')).toHaveLength(1)
+  expect(await host.ask('/messages')).toHaveLength(1)
 })
 
 describe('the inspector', () => {
@@ -307,6 +307,6 @@ describe('the inspector', () => {
     )
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({ structuredContent: { status: 'queued' } })
-    expect(await host.ask('messages', 'list')).toMatchObject([{ group: 'a', text: 'hello' }])
+    expect(await host.ask('/messages')).toMatchObject([{ group: 'a', text: 'hello' }])
   })
 })

@@ -1,10 +1,11 @@
-import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync } from 'node:fs'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import type { Services } from '@hatchway/protocol'
 import { post } from '@hatchway/spool'
 import { Client } from '@modelcontextprotocol/client'
@@ -258,8 +259,8 @@ export interface RunningHost {
   data: string
   /** what the server is started with for a group */
   environment(folder: string, main?: boolean): Environment
-  /** the answer of a command of the command line */
-  ask(...args: string[]): Promise<unknown>
+  /** what the daemon's socket answers; a body is posted */
+  ask(path: string, body?: object): Promise<unknown>
   pause(): void
   resume(): void
 }
@@ -294,15 +295,20 @@ export async function startHost(settings: Environment = {}): Promise<RunningHost
     if (child.exitCode !== null) throw new Error(`the daemon ended:\n${output}`)
     return /\bready\b/.test(output)
   })
-  const ask = async (...args: string[]): Promise<unknown> => {
-    const { stdout } = await promisify(execFile)(process.execPath, [hatchway, ...args, '--json'], {
-      cwd: data,
-      env,
-    })
-    return JSON.parse(stdout)
+  const ask = async (path: string, body?: object): Promise<unknown> => {
+    const outgoing = request({
+      socketPath: join(data, 'state', 'api.sock'),
+      path,
+      method: body ? 'POST' : 'GET',
+      headers: { 'content-type': 'application/json' },
+    }).end(body && JSON.stringify(body))
+    const [response] = await once(outgoing, 'response')
+    const answer = await json(response)
+    if (response.statusCode >= 300) throw new Error(`${path}: ${JSON.stringify(answer)}`)
+    return answer
   }
   for (const folder of ['a', 'b']) {
-    await ask('groups', 'add', '--folder', folder, '--jid', `${folder}@chat`, '--name', folder)
+    await ask('/groups', { folder, jid: `${folder}@chat`, name: folder, main: false, dialect: 'hatchway' })
   }
   return {
     data,

@@ -2,7 +2,7 @@ import type { Client, MessageAnswer } from '@hatchway/host/api'
 import { type Command, Option } from 'commander'
 import { save } from '../chat/files.ts'
 import { exitCodes, Failure } from '../failure.ts'
-import { briefTime, once, printList, when } from '../list.ts'
+import { briefTime, printList, when } from '../list.ts'
 import { type CommonOptions, common, positive } from '../options.ts'
 import { printJson, printLine } from '../output.ts'
 import { withClient } from '../session.ts'
@@ -53,6 +53,24 @@ async function* pages(
   }
 }
 
+/** One answer holds only so much: where that is less than was asked for, it is said. */
+async function* newest(
+  client: Client,
+  schema: typeof import('@hatchway/host/api')['messagesAnswer'],
+  filter: URLSearchParams,
+  limit: number,
+): AsyncIterable<readonly MessageAnswer[]> {
+  const page = await client.get(`/messages?${filter}&last=${limit}`, schema)
+  yield page
+  const first = page[0]
+  if (first === undefined || page.length === limit) return
+  const [oldest] = await client.get(`/messages?${filter}&limit=1`, schema)
+  if (oldest === undefined || oldest.id >= first.id) return
+  process.stderr.write(
+    `hatchway: these ${page.length} are so long that older ones are left out; without --limit all are listed.\n`,
+  )
+}
+
 export function addMessages(program: Command): void {
   const messages = program.command('messages').description('what agents have said')
 
@@ -68,11 +86,10 @@ export function addMessages(program: Command): void {
         const query = new URLSearchParams()
         if (options.group !== undefined) query.set('group', options.group)
         if (options.status !== undefined) query.set('status', options.status)
-        if (options.limit !== undefined) query.set('last', String(options.limit))
         const batches =
           options.limit === undefined
             ? pages(client, api.messagesAnswer, query)
-            : once(client.get(`/messages?${query}`, api.messagesAnswer))
+            : newest(client, api.messagesAnswer, query, options.limit)
         return printList(options, batches, columns, 'No agent has sent a message yet.')
       }),
     )
