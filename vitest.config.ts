@@ -1,4 +1,5 @@
 import { statfsSync } from 'node:fs'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /**
@@ -20,7 +21,11 @@ export default defineConfig({
     pool: 'forks',
     // One more than cores: the proofs wait for daemons, sandboxes and browsers most of their time.
     maxWorkers: 3,
-    env: roomyFolder(),
+    env: {
+      ...roomyFolder(),
+      // Hundreds of processes are started from the sources: compiled once.
+      NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'tests'),
+    },
     testTimeout: 180_000,
     hookTimeout: 60_000,
   },

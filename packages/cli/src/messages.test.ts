@@ -7,13 +7,14 @@ test('where the newest are too long for one answer, it is said that older ones a
   const { data, host, run } = await openCommand('messages')
   await host.addGroup({ folder: 'family', jid: 'chat:1', name: 'Family', main: false, dialect: 'hatchway' })
   const freshName = createNames()
-  const say = (text: string) =>
+  for (let i = 0; i < 10; i++) {
+    const payload = { text: 'x'.repeat(900_000) }
     post(
       join(data, 'ipc', 'family', 'messages'),
-      JSON.stringify({ version: 1, id: freshName(), type: 'send_message', payload: { text } }),
+      JSON.stringify({ version: 1, id: `long-${i}`, type: 'send_message', payload }),
       { name: freshName() },
     )
-  for (let i = 0; i < 10; i++) say('x'.repeat(900_000))
+  }
   const stored = () => host.store.messages({ limit: 20, characters: 1e9 })
   await vi.waitFor(() => expect(stored()).toHaveLength(10), { timeout: 30_000 })
 

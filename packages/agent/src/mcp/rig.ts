@@ -108,7 +108,8 @@ export const agent = join(import.meta.dirname, '..', 'main.ts')
 
 type Environment = Record<string, string>
 
-const usual = { PATH: process.env.PATH ?? '', TZ: 'Europe/Berlin' }
+const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env
+const usual = { PATH, TZ: 'Europe/Berlin', NODE_COMPILE_CACHE }
 
 /** The server as a bare process, to be spoken to line by line. */
 export interface Bare {
