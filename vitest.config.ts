@@ -23,8 +23,9 @@ export default defineConfig({
     maxWorkers: 3,
     env: {
       ...roomyFolder(),
-      // Hundreds of processes are started from the sources: compiled once.
-      NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'tests'),
+      // For processes that tests start from the sources. The command line has one of its own, for its own settings of the
+      // engine: with others, what is found there is thrown away.
+      TEST_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'tests'),
     },
     testTimeout: 180_000,
     hookTimeout: 60_000,

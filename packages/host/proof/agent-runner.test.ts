@@ -103,6 +103,7 @@ function start(
     cwd: group,
     env: {
       PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: process.env.TEST_COMPILE_CACHE ?? '',
       TZ: 'Europe/Berlin',
       HOME: join(group, '.home'),
       HATCHWAY_IPC: ipc,

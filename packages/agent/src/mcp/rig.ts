@@ -108,8 +108,8 @@ export const agent = join(import.meta.dirname, '..', 'main.ts')
 
 type Environment = Record<string, string>
 
-const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env
-const usual = { PATH, TZ: 'Europe/Berlin', NODE_COMPILE_CACHE }
+const { PATH = '', TEST_COMPILE_CACHE = '' } = process.env
+const usual = { PATH, TZ: 'Europe/Berlin', NODE_COMPILE_CACHE: TEST_COMPILE_CACHE }
 
 /** The server as a bare process, to be spoken to line by line. */
 export interface Bare {

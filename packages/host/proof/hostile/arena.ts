@@ -43,6 +43,8 @@ export const asOrdinaryUser: Users = isRoot
   ? { host: nobody, attacker: nobody }
   : { host: self, attacker: self }
 
+const fromSources = { NODE_COMPILE_CACHE: process.env.TEST_COMPILE_CACHE ?? '' }
+
 const groups = [
   { folder: 'main', jid: 'test:main', name: 'Main', main: true, dialect: 'hatchway' },
   { folder: 'evil', jid: 'test:evil', name: 'Evil', main: false, dialect: 'hatchway' },
@@ -123,18 +125,17 @@ export async function openArena({ users, env = {} }: ArenaOptions): Promise<Aren
   let ended: string | undefined
 
   const startDaemon = () => {
+    const ordinary = isRoot && users.host !== 0
     const started = launch(data, {
       env: {
+        ...(ordinary && fromSources),
         HATCHWAY_DURABILITY: 'process',
         HATCHWAY_GRACE_MS: '300',
         HATCHWAY_SWEEP_MS: '1000',
         ...(users.host === 0 && { HATCHWAY_CONTAINER_UID: String(users.attacker) }),
         ...env,
       },
-      under:
-        isRoot && users.host !== 0
-          ? [process.execPath, join(import.meta.dirname, 'daemon.ts'), String(users.host)]
-          : [],
+      under: ordinary ? [process.execPath, join(import.meta.dirname, 'daemon.ts'), String(users.host)] : [],
     })
     void started.exited.then(({ code, signal }) => {
       if (daemon === started) ended = `the daemon has ended (${signal ?? code}):\n${started.output()}`
@@ -301,6 +302,7 @@ const daemonEnd = async (daemon: Launched | undefined): Promise<never> => {
 function start(script: string, args: readonly string[], children: ChildProcess[]): ChildProcess {
   const child = fork(join(import.meta.dirname, script), args, {
     execArgv: [],
+    env: { ...process.env, ...fromSources },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   children.push(child)

@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path'
 import { createNames } from '@hatchway/spool'
 import { createRandom, type Random } from '../random.ts'
+import { become } from './become.ts'
 
 /**
  * What a hostile group does in a tight loop, in a process of its own and under its own user, while the host is at work:
@@ -271,11 +272,7 @@ function litter({ directory, count, random, name }: Attack): number {
 }
 
 const [uid, kind = '', directory = '', count, seed, target = ''] = process.argv.slice(2)
-if (process.getuid?.() === 0) {
-  process.setgroups?.([])
-  process.setgid?.(Number(uid))
-  process.setuid?.(Number(uid))
-}
+if (process.getuid?.() === 0) become(Number(uid))
 const attack = attacks[kind]
 if (!attack) throw new Error(`there is no attack ${kind}`)
 const spoils: Spoils = {

@@ -1,4 +1,5 @@
 import { loadConfig, startDaemon } from '../../src/index.ts'
+import { become } from './become.ts'
 
 /**
  * The daemon under an ordinary user, started by root: everything it consists of is loaded first, since that user may
@@ -10,11 +11,7 @@ import { loadConfig, startDaemon } from '../../src/index.ts'
 const [user = ''] = process.argv.slice(2)
 const data = process.argv.at(-1) ?? ''
 process.chdir(data)
-const uid = Number(user)
-process.setgroups?.([])
-process.setgid?.(uid)
-process.setuid?.(uid)
-if (process.getuid?.() !== uid) throw new Error(`this process did not become user ${user}`)
+become(Number(user))
 
 const daemon = await startDaemon(await loadConfig({ data }))
 process.once('SIGTERM', () => void daemon.stop().then(() => process.exit(0)))

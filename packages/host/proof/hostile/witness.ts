@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, unlinkSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { post } from '@hatchway/spool'
+import { become } from './become.ts'
 
 /**
  * A group that minds its own business beside a hostile one, in a process of its own: it asks for something every few
@@ -30,11 +31,7 @@ export interface Testimony {
 const everyMs = 12
 
 async function witness(uid: number, directory: string): Promise<void> {
-  if (process.getuid?.() === 0) {
-    process.setgroups?.([])
-    process.setgid?.(uid)
-    process.setuid?.(uid)
-  }
+  if (process.getuid?.() === 0) become(uid)
   const responses = join(directory, 'responses')
   const askedAt = new Map<string, number>()
   const complaints: string[] = []
