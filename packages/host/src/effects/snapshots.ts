@@ -37,11 +37,9 @@ export interface Snapshots {
 }
 
 const pauseMs = 25
-/** of groups that are looked at in no hurry */
-const perSlice = 4
-const leisurelyMs = 1000
-/** In a hurry, but whoever posts a file meanwhile should not notice. */
+/** Whoever posts a file meanwhile should not notice. */
 const sliceMs = 1
+const leisurelyMs = 1000
 
 export function createSnapshots(options: {
   layout: Layout
@@ -158,15 +156,13 @@ export function createSnapshots(options: {
 
   const nextSlice = () => {
     const until = performance.now() + sliceMs
-    for (let left = hurry ? background.length : perSlice; left > 0; left--) {
-      const folder = background.pop()
-      const group = folder === undefined ? undefined : store.group(folder)
+    do {
+      const group = store.group(background.pop() ?? '')
       if (group) {
         writeTasks(group)
         writeGroups(group)
       }
-      if (hurry && performance.now() >= until) break
-    }
+    } while (background.length > 0 && performance.now() < until)
     if (background.length > 0) scheduleSlice()
   }
 
