@@ -4,7 +4,7 @@
 //
 // Plain JavaScript without dependencies, because it also runs on an older Node and before anything is known to work.
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -26,6 +26,7 @@ const tests = [
   { package: 'podman', service: true, without: 'tests of agents in Podman' },
   { package: 'runc', without: 'tests of agents in Docker and Podman' },
   { package: 'chromium', without: 'tests of the console in a browser' },
+  { package: 'busybox-static', program: 'busybox', without: 'tests of an image without Node' },
   { package: 'radicale', service: true, without: 'tests of calendars on a real server' },
 ]
 
@@ -86,6 +87,20 @@ function make(script, what) {
 const makeParts = () =>
   make(['agent', 'bundle.ts'], 'the agent’s side') && make(['web', 'build.ts'], 'the console')
 
+/** Programs of other projects' containers, of exactly the versions in their own lock file. They are 230 MB. */
+function installStrangers() {
+  const folder = join(root, 'packages', 'host', 'proof', 'strangers')
+  const installed = join(folder, 'node_modules', '.package-lock.json')
+  const lock = join(folder, 'package-lock.json')
+  const wanted = statSync(lock).mtimeMs
+  if ((statSync(installed, { throwIfNoEntry: false })?.mtimeMs ?? 0) > wanted) return
+  if (process.env.HATCHWAY_NO_INSTALL) return
+  say('installing programs of other projects with npm, which may take a minute')
+  const options = ['--ignore-scripts', '--omit=optional', '--no-audit', '--no-fund']
+  const { status, stderr } = spawnSync('npm', ['ci', ...options], { cwd: folder, encoding: 'utf8' })
+  if (status !== 0) say(`they could not be installed, and tests of them will not run: ${stderr}`)
+}
+
 /** The command that makes us root, if we are not; undefined: there is none that asks for nothing. */
 function becomeRoot() {
   if (process.getuid?.() === 0) return []
@@ -119,6 +134,7 @@ function main(purpose) {
     return 64
   }
   if (!checkNode() || !makeParts()) return 1
+  if (parts === tests) installStrangers()
   const missing = () => parts.filter(part => !isInstalled(part))
   if (missing().length === 0) return 0
   install(missing())

@@ -7,8 +7,9 @@ import {
   startDockerEngine,
 } from '../../packages/host/src/agents/sandboxes/testing/engines.ts'
 import type { SandboxProcess } from '../../packages/host/src/agents/types.ts'
-import { containerOwner, layoutOf } from '../../packages/host/src/layout.ts'
+import { layoutOf } from '../../packages/host/src/layout.ts'
 import { createLogger } from '../../packages/host/src/logger.ts'
+import { createOwners } from '../../packages/host/src/owners.ts'
 import type { HatchwayOptions, SandboxName } from './hatchway.ts'
 import { configOf } from './host.ts'
 import { folderOf, jidOf } from './messages.ts'
@@ -46,7 +47,7 @@ export const openSandbox = async (
     config,
     layout: layoutOf(config.data),
     installation: randomUUID(),
-    owner: containerOwner(config),
+    owners: createOwners(config, { agentUser: () => 1000 }),
     store: { addUsage: () => {} },
     environment: {},
     log: createLogger(config),

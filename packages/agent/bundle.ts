@@ -14,8 +14,9 @@ import type { InputOptions, OutputOptions } from 'rolldown'
 
 /**
  * The agent's side as one file that needs only Node: what a sandbox gets to see of this project. Beside it, in `bin`,
- * the shells that ask first, whose program is small, as it starts with every command. Run as a script it makes them
- * unless they are there and newer than everything they are made of.
+ * the shells that ask first, whose program is small, as it starts with every command; and `model-port.mjs`, which runs
+ * beside other projects' containers. Run as a script it makes them unless they are there and newer than everything they
+ * are made of.
  */
 export const bundlePath = join(import.meta.dirname, 'dist', 'agent.mjs')
 
@@ -31,12 +32,18 @@ const madeOf = [
 /** Whether it had to be made. */
 export async function bundleIfStale(): Promise<boolean> {
   const bin = join(dirname(bundlePath), 'bin')
-  const made = [bundlePath, join(bin, 'sh'), join(bin, 'bash'), join(bin, 'check.mjs')]
+  const modelPort = join(dirname(bundlePath), 'model-port.mjs')
+  const made = [bundlePath, modelPort, join(bin, 'sh'), join(bin, 'bash'), join(bin, 'check.mjs')]
   const oldest = Math.min(...made.map(path => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0))
   if (oldest > Math.max(...madeOf.map(newestIn))) return false
   await bundleShells(bin)
-  const [agent] = await bundle(join('src', 'main.ts'), { codeSplitting: false })
-  place(bundlePath, draft => writeFileSync(draft, agent?.code ?? ''))
+  for (const [input, path] of [
+    [join('src', 'model-port', 'forward.process.ts'), modelPort],
+    [join('src', 'main.ts'), bundlePath],
+  ] as const) {
+    const [part] = await bundle(input, { codeSplitting: false })
+    place(path, draft => writeFileSync(draft, part?.code ?? ''))
+  }
   return true
 }
 

@@ -53,7 +53,9 @@ test('what waits is listed, shown whole, and decided by its number or its code',
   const listed = await approvals('list')
   expect(listed.out).toContain('say something in the chat chat:other')
   const shown = await approvals('show', first)
-  expect(shown.out).toContain(`│ text: hello \\u001b[2J${'x'.repeat(2000)} the end`)
+  expect(shown.out).toContain(
+    `│ text: "hello \\u001b[2J${'x'.repeat(2000)} the end"\n│ ⚠ has 1 invisible character\n`,
+  )
   // Escapes on a terminal are shown, and no list of approvers binds whoever is at the host.
   expect(shown.out).not.toContain('\u001b')
   expect(await approvals('allow', first)).toEqual({

@@ -59,6 +59,7 @@ async function open() {
       taskId: null,
       occurrenceId: null,
       sandbox: 'bubblewrap',
+      image: null,
       driver: 'concierge',
       sessionId: null,
       status: 'running',

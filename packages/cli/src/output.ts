@@ -9,8 +9,9 @@ const nobodyReads: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO'])
 /** Whoever read our output has seen enough: `| head` is not an error, and ends us. */
 export function quietBrokenPipe(): void {
   const end = (error: NodeJS.ErrnoException) => {
+    if (!needsReader) return
     if (!nobodyReads.has(error.code)) throw error
-    if (needsReader) process.exit(0)
+    process.exit(0)
   }
   process.stdout.on('error', end)
   process.stderr.on('error', end)
@@ -21,7 +22,10 @@ export function writesInPassing(): void {
   needsReader = false
 }
 
-/** For a daemon, whose work is not its output: it goes on when nobody reads that any more, and never waits for it. */
+/**
+ * For a daemon, whose work is not its output: it goes on when nobody reads that any more, or when it is written to a
+ * full disk, and never waits for it.
+ */
 export function sayInPassing(line: string): void {
   writesInPassing()
   process.stdout.write(`${line}\n`)

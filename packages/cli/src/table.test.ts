@@ -75,6 +75,7 @@ describe('what is listed in fact', () => {
     task_id: '17',
     occurrence_id: null,
     sandbox: 'bubblewrap',
+    image: null,
     driver: 'claude',
     session_id: null,
     status: 'running',

@@ -112,7 +112,7 @@ describe('a command that needs a person', () => {
       (await host.send(`/api/chats/web:main/approvals/${approval.id}`)).answer,
     )
     expect(whole).toMatchObject({ group: 'main', whole: { more: 0 } })
-    expect(whole.whole?.fields).toContainEqual({ name: 'text', text: 'the door code' })
+    expect(whole.whole?.fields).toContainEqual({ name: 'text', text: '"the door code"' })
 
     expect(await host.click('main', approval.id, { decision: 'allow' })).toMatchObject({
       status: 200,
@@ -153,12 +153,12 @@ describe('a command that needs a person', () => {
   })
 
   test('expires on time, and a late decision changes nothing', async () => {
-    const host = await open({ guard: { approvalMs: 1000 } })
+    const host = await open({ guard: { approvalMs: 3000 } })
     host.want('r-1', 'the door code')
     const { approval, code } = await host.card('main')
     expect(await host.answer('main', 'r-1')).toMatchObject({
       ok: false,
-      error: { code: 'expired', message: 'Nobody decided within 1 seconds, so it was not done.' },
+      error: { code: 'expired', message: 'Nobody decided within 3 seconds, so it was not done.' },
     })
     expect((await host.card('main')).approval).toMatchObject({ status: 'expired', can_decide: false })
     for (const decision of ['allow', 'deny', 'always']) {
@@ -381,12 +381,15 @@ describe.each(Object.keys(dialects) as DialectName[])('a container that speaks %
     const { store } = host.live.host
     const inbox = join(host.live.layout.ipc, 'main')
     const own = { folder: 'main', jid: 'web:main' }
-    const claims = { ...own, isMain: true, everywhere: true }
     const ours = writers.filter(writer => writer.dialect === dialect)
     const say = (op: Op, mark: string, more: Partial<Intent> = {}) => {
-      for (const writer of ours) {
+      // With every claim, and without those that have a file refused before anybody reads it.
+      for (const [writer, everywhere] of ours.flatMap(writer => [
+        [writer, true] as const,
+        [writer, false] as const,
+      ])) {
         const intent: Intent = { op, mark, own, requestId: freshId(), ...more }
-        const said = writer.says[op]?.(intent, claims)
+        const said = writer.says[op]?.(intent, { ...own, isMain: true, everywhere })
         if (said && existsSync(join(inbox, said.directory))) {
           write(writer, inbox, said, writer.fileName(intent), intent)
         }

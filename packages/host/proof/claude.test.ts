@@ -112,4 +112,47 @@ describe(`Claude in a sandbox${missing === undefined ? '' : ` (needs ${missing})
       expect(JSON.stringify(api.requests[before]?.messages)).toContain('also this')
     },
   )
+
+  attempt('is stopped in the middle of a turn by each way there is, knows it, and goes on', async () => {
+    const hanging = Promise.withResolvers<void>()
+    const api = await serveMessagesApi(async request => {
+      // Turns without an answer come back together with what is said next.
+      if (lastText(request).includes('still there')) return { text: 'Here I am.' }
+      await hanging.promise
+      return { text: 'Half an answer.' }
+    })
+    onTestFinished(() => {
+      hanging.resolve()
+      return api.close()
+    })
+    const house = await openHouse({
+      sandbox: 'bubblewrap',
+      environment: () => ({
+        HATCHWAY_AGENTS_DRIVER: 'claude',
+        HATCHWAY_MODEL_URL: api.url,
+        ANTHROPIC_API_KEY: key,
+      }),
+    })
+    const ways = [
+      () => house.hatchway('chat', '--once', '/stop'),
+      () => house.hatchway('runs', 'stop', 'main'),
+    ]
+    for (const [round, stop] of ways.entries()) {
+      const before = api.requests.length
+      await house.hatchway('chat', '--once', `something slow ${round}`)
+      await until(async () =>
+        api.requests.slice(before).some(request => lastText(request).includes(`slow ${round}`)),
+      )
+      await stop()
+      await until(
+        async () => (await house.texts()).filter(text => text.startsWith('Stopped by ')).length > round,
+      )
+    }
+    expect(await house.say('still there?')).toContain('Here I am.')
+    expect(await house.texts()).not.toContain('Half an answer.')
+    expect(JSON.stringify(api.requests.at(-1)?.messages)).toContain('interrupted by user')
+    expect(await house.runs()).toMatchObject([{ status: 'running', driver: 'claude', sandbox: 'bubblewrap' }])
+    const nothing = await house.hatchway('runs', 'stop', 'main').catch(error => String(error))
+    expect(nothing).toContain('wrong_state')
+  })
 })

@@ -3,6 +3,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -18,6 +19,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { post } from '@hatchway/spool'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { startDockerEngine } from '../src/agents/sandboxes/testing/engines.ts'
 import type { ConfigInput } from '../src/config.ts'
 import { examine } from '../src/doctor/examine.ts'
 import { layoutOf } from '../src/layout.ts'
@@ -155,6 +157,68 @@ describe('directories', () => {
     ])
   })
 
+  test.runIf(isRoot)(
+    'with a wrong owner in `.tmp` are told of, and given back by --fix (needs root)',
+    async () => {
+      const { home, layout, found } = await open()
+      const messages = join(layout.ipc, 'family', 'messages')
+      mkdirSync(join(messages, '.tmp'))
+      writeFileSync(join(messages, '.tmp', 'half.tmp'), '')
+      writeFileSync(join(home, 'precious'), 'x')
+      symlinkSync(join(home, 'precious'), join(messages, '.tmp', 'link.tmp'))
+      linkSync(join(home, 'precious'), join(messages, '.tmp', 'second-name.tmp'))
+      expect(await found('files')).toMatchObject([
+        { state: 'warning', says: expect.stringContaining(`${join(messages, '.tmp')} (not uid 1000’s)`) },
+      ])
+      expect(await found('files', true)).toMatchObject([{ fixed: 'gave 2 of 2 to their agents' }])
+      expect(lstatSync(join(messages, '.tmp')).uid).toBe(1000)
+      expect(lstatSync(join(messages, '.tmp', 'half.tmp')).uid).toBe(1000)
+      expect(lstatSync(join(home, 'precious')).uid).toBe(0)
+      expect(await found('files')).toEqual([])
+    },
+  )
+
+  test.runIf(isRoot)(
+    'of an earlier version, with what is in them, are given to a user for each group (needs root)',
+    async () => {
+      const { layout, found } = await open({ agents: { enabled: 'yes', sandbox: 'process' } })
+      const [main, family] = ['main', 'family'].map(folder => lstatSync(join(layout.groups, folder)).uid)
+      expect(main).not.toBe(family)
+      writeFileSync(join(layout.groups, 'family', 'notes.md'), '')
+      for (const path of ['', 'notes.md']) chownSync(join(layout.groups, 'family', path), 1000, 1000)
+      expect(await found('owners')).toMatchObject([
+        { state: 'bad', says: expect.stringContaining(`family (uid 1000, not ${family})`) },
+      ])
+      await found('owners', true)
+      expect(lstatSync(join(layout.groups, 'family')).uid).toBe(family)
+      expect(lstatSync(join(layout.groups, 'family', 'notes.md')).uid).toBe(family)
+      expect(await found('owners')).toMatchObject([
+        { state: 'good', says: expect.stringContaining('a user for each group') },
+      ])
+    },
+  )
+
+  test.runIf(isRoot)('that are mounted and closed to the group’s user are told of (needs root)', async () => {
+    const open777 = temporaryFolder('open')
+    const closed = temporaryFolder('closed')
+    for (const path of [open777, closed]) onTestFinished(() => rmSync(path, { recursive: true }))
+    chmodSync(open777, 0o777)
+    const { found } = await open({
+      groups: {
+        family: {
+          mounts: [
+            { from: open777, to: 'open', writable: true },
+            { from: closed, to: 'closed' },
+          ],
+        },
+      },
+    })
+    const said = (await found('configuration'))
+      .map(({ says }) => says)
+      .filter(says => says.includes('setfacl'))
+    expect(said).toEqual([expect.stringContaining(`cannot read ${closed}. Run: setfacl -R -m u:1000:rX`)])
+  })
+
   test('that are missing are made by --fix', async () => {
     const { layout, found } = await open()
     rmSync(layout.files, { recursive: true })
@@ -289,6 +353,34 @@ test('a port that is taken is told of', async () => {
   ])
 })
 
+test('a port that another program answers is not taken for the console’s', async () => {
+  const other = createServer(socket => socket.end('hello')).listen(0, '127.0.0.1')
+  onTestFinished(() => void other.close())
+  await new Promise(resolve => other.once('listening', resolve))
+  const address = other.address()
+  const port = address !== null && typeof address === 'object' ? address.port : 0
+  const { config, found } = await open({ web: { port } })
+  const daemon = await startDaemon(config)
+  onTestFinished(() => daemon.stop())
+  expect(await found('web')).toMatchObject([
+    {
+      state: 'warning',
+      says: expect.stringContaining(
+        `Port ${port} was another program’s when the daemon began; the console is on port ${daemon.web?.port}.`,
+      ),
+    },
+  ])
+})
+
+test('the console’s own port is known for it', async () => {
+  const { config, found } = await open()
+  const daemon = await startDaemon(config)
+  onTestFinished(() => daemon.stop())
+  expect(await found('web')).toMatchObject([
+    { state: 'good', says: `The console answers on port ${daemon.web?.port}.` },
+  ])
+})
+
 test('what the configuration names and is not there is told of', async () => {
   const home = temporaryFolder('named')
   onTestFinished(() => rmSync(home, { recursive: true }))
@@ -326,4 +418,54 @@ test('what the configuration names and is not there is told of', async () => {
     'is not a git checkout with a commit',
   ])
     expect(says).toContain(part)
+})
+
+describe('the model from a configured image', () => {
+  test('is tried from inside, also where the image holds no program, without a word to the provider', async () => {
+    const engine = await startDockerEngine()
+    if (!engine) return expect.unreachable('This test needs Docker (dockerd and docker, as root).')
+    onTestFinished(() => engine.stop())
+    const asked: unknown[] = []
+    const provider = createHttpServer((request, response) => {
+      asked.push(request.url)
+      response.end()
+    })
+    await new Promise<void>(resolve => provider.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void provider.close())
+    const address = provider.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const { home, look } = await open({
+      agents: { sandbox: 'docker', image: 'localhost/empty:latest', driver: 'claude' },
+      groups: { later: { image: 'localhost/missing:latest' } },
+      model: { url: `http://127.0.0.1:${port}` },
+    })
+    writeFileSync(join(home, 'readme'), 'no program is in here')
+    execFileSync('tar', ['--create', '--file', join(home, 'empty.tar'), '-C', home, 'readme'])
+    expect(await engine.ask('import', join(home, 'empty.tar'), 'localhost/empty:latest')).toMatchObject({
+      code: 0,
+    })
+    vi.stubEnv('DOCKER_HOST', engine.options.environment?.DOCKER_HOST ?? '')
+    vi.stubEnv('ANTHROPIC_API_KEY', 'sk-of-the-host')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const findings = (await look()).filter(({ what }) => what.startsWith('model from image'))
+    expect(findings).toEqual([
+      {
+        what: 'model from image localhost/missing:latest (docker)',
+        state: 'bad',
+        says: expect.stringContaining('Run: docker pull localhost/missing:latest'),
+      },
+      {
+        what: 'model from image localhost/empty:latest (docker)',
+        state: 'good',
+        says: expect.stringMatching(/^reachable on 127\.0\.0\.1:7711/),
+      },
+      {
+        what: 'model from image localhost/empty:latest (docker)',
+        state: 'good',
+        says: expect.stringMatching(/^reachable by its socket/),
+      },
+    ])
+    expect(asked).toEqual([])
+    expect((await engine.ask('ps', '--all', '--quiet')).stdout).toBe('')
+  }, 120_000)
 })

@@ -287,7 +287,7 @@ describe('a shell command', () => {
         groupFolder: 'main',
       })
       approvals(live).decide(await asked(live, id), { decision })
-      expect(await answered(live, 'work', id)).toEqual(expected)
+      expect(await answered(live, 'work', id)).toEqual({ ...expected, result: expected })
     }
   })
 

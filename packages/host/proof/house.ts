@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import type { DialectName } from '@hatchway/protocol'
 import { onTestFinished } from 'vitest'
 import type { z } from 'zod'
 import { groupAnswer, messagesAnswer } from '../src/api/answers.ts'
@@ -107,7 +108,7 @@ export const openHouse = async (options: HouseOptions) => {
         return status < 300
       }),
     say: (text: string) => hatchway('chat', '--once', text, '--wait'),
-    addGroup: (group: { folder: string; jid: string; name: string }) =>
+    addGroup: (group: { folder: string; jid: string; name: string; dialect?: DialectName }) =>
       request('POST', '/groups', group, groupAnswer),
     runs: (group?: string) => request('GET', `/runs?limit=100${only(group)}`, undefined, runsAnswer),
     show: (runId: string) => request('GET', `/runs/${runId}`, undefined, transcriptAnswer),

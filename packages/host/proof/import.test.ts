@@ -120,9 +120,7 @@ test('groups, files and tasks of a NanoClaw installation are taken over, and not
   expect(existsSync(config.data)).toBe(false)
   const report = await importNanoClaw(config, from, { timezone: 'Europe/Lisbon' })
   expect(seal(from)).toEqual(before)
-  expect(told(dry)).toEqual(
-    told(report).map(line => (line === 'left task task-7' ? 'taken task task-7' : line)),
-  )
+  expect(dry.lines).toEqual(report.lines)
   expect(told(report)).toEqual([
     'taken group main',
     'taken group family',
@@ -230,4 +228,85 @@ test('an early version with its groups in a file is understood; another version 
   writeFileSync(join(from, 'store', 'messages.db'), 'no database at all'.repeat(100))
   chmodSync(join(from, 'store'), 0o700)
   await expect(importNanoClaw(config, from)).rejects.toThrow('cannot be read as NanoClaw’s')
+})
+
+test('a dry run refuses what the import refuses, changes nothing, and does not run beside a daemon', async () => {
+  const from = nanoclaw()
+  const { config, stored } = open()
+  await registerGroups(config, [
+    { folder: 'boss', jid: 'web:boss', name: 'Ours', main: true, dialect: 'hatchway' },
+  ])
+  const database = new DatabaseSync(join(from, 'store', 'messages.db'))
+  database.exec(`
+    UPDATE scheduled_tasks SET schedule_value = '61 9 * * 1' WHERE id = 'task-1';
+  `)
+  database.close()
+  const before = stored()
+  const dry = await importNanoClaw(config, from, { dryRun: true })
+  expect(stored()).toEqual(before)
+  expect(readdirSync(join(config.data, 'groups'))).not.toContain('family')
+  expect(told(dry)).toEqual(expect.arrayContaining(['left task task-1', 'left task task-7']))
+  expect((await importNanoClaw(config, from)).lines).toEqual(dry.lines)
+})
+
+test('skills and settings go along, keys do not; what its instructions say of paths that are gone is told', async () => {
+  const from = nanoclaw()
+  const put = (path: string, content: string) => {
+    mkdirSync(join(from, path, '..'), { recursive: true })
+    writeFileSync(join(from, path), content)
+  }
+  const env = { CLAUDE_CODE_DISABLE_AUTO_MEMORY: '0', ANTHROPIC_BASE_URL: 'http://10.0.0.1', MY_TOKEN: 'x' }
+  put('data/sessions/family/.claude/settings.json', JSON.stringify({ env, model: 'small' }))
+  put('data/sessions/family/.claude/skills/own/SKILL.md', 'own')
+  put('data/sessions/family/.claude/skills/status/SKILL.md', 'old')
+  put('data/sessions/family/.claude/projects/x.jsonl', 'a conversation')
+  put('container/skills/status/SKILL.md', 'new')
+  put('container/agent-runner/src/index.ts', 'stock')
+  put('data/sessions/family/agent-runner-src/index.ts', 'changed')
+  put('data/sessions/main/agent-runner-src/index.ts', 'stock')
+  put(
+    'groups/main/CLAUDE.md',
+    '# Main\nsqlite3 /workspace/project/store/messages.db\nRead `/workspace/project/data/registered_groups.json`.\nWrite to `/workspace/global/CLAUDE.md`.\n',
+  )
+  const { config } = open()
+  const dry = await importNanoClaw(config, from, { dryRun: true })
+  const report = await importNanoClaw(config, from)
+  expect(dry.lines).toEqual(report.lines)
+  const home = join(config.data, 'groups', 'family', '.home', '.claude')
+  expect(JSON.parse(readFileSync(join(home, 'settings.json'), 'utf8'))).toEqual({
+    model: 'small',
+    env: { CLAUDE_CODE_DISABLE_AUTO_MEMORY: '0' },
+  })
+  expect(readdirSync(home).sort()).toEqual(['settings.json', 'skills'])
+  expect(readFileSync(join(home, 'skills/own/SKILL.md'), 'utf8')).toBe('own')
+  expect(readFileSync(join(home, 'skills/status/SKILL.md'), 'utf8')).toBe('new')
+  expect(statSync(home).uid).toBe(statSync(join(config.data, 'groups', 'family')).uid)
+  const says = (name: string, kind: string) =>
+    report.lines.filter(line => line.name === name && line.kind === kind).map(line => line.says)
+  expect(says('family/.claude', 'files')).toEqual([
+    expect.stringContaining('env.ANTHROPIC_BASE_URL, env.MY_TOKEN'),
+  ])
+  expect(says('family', 'note').join()).toContain('agent-runner-src')
+  expect(says('main', 'note')).toEqual([])
+  const [paths] = says('groups/main/CLAUDE.md', 'note')
+  expect(paths).toContain('/workspace/project/store/messages.db (line 2): ')
+  expect(paths).toContain(
+    '/workspace/project/data/registered_groups.json (line 3): /workspace/ipc/available_groups.json',
+  )
+  expect(paths).toContain('/workspace/global (line 4): it is read-only')
+  expect(report.lines.some(({ name }) => name === 'groups/family/CLAUDE.md')).toBe(false)
+})
+
+test('a link in the place of a group’s home is not followed', async () => {
+  const from = nanoclaw()
+  mkdirSync(join(from, 'container/skills/status'), { recursive: true })
+  writeFileSync(join(from, 'container/skills/status/SKILL.md'), 'x')
+  const { config } = open()
+  const elsewhere = temporaryFolder('elsewhere')
+  onTestFinished(() => rmSync(elsewhere, { recursive: true }))
+  mkdirSync(join(config.data, 'groups', 'family'), { recursive: true })
+  symlinkSync(elsewhere, join(config.data, 'groups', 'family', '.home'))
+  const report = await importNanoClaw(config, from)
+  expect(told(report)).toContain('left files family/.claude')
+  expect(readdirSync(elsewhere)).toEqual([])
 })

@@ -179,6 +179,7 @@ export function createModel(): Model {
     if (!sender) return 'unregistered_group'
     if (bad) return bad.code
     if (lies && writer.dialect === 'mdclaw') return 'sender_mismatch'
+    if (lies && writer.dialect === 'hatchway') return 'invalid_field'
     if (lies && writer.name === 'pynchy' && intent.op === 'refresh_groups') return 'invalid_field'
     switch (intent.op) {
       case 'send_message': {

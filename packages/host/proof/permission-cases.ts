@@ -175,8 +175,9 @@ function caseOf(writer: Writer, op: Op, sender: Sender, target: Target, lies: bo
   if (!said) throw new Error(`${writer.name} has no word for ${op}`)
   let code = verdict(op, sender, target)
   if (lies && sender !== 'stray') {
-    // The one claim that is checked, and the one file that may carry nothing else.
+    // The one claim that is checked, and the files that may carry nothing but their own fields.
     if (writer.dialect === 'mdclaw') code = 'sender_mismatch'
+    if (writer.dialect === 'hatchway') code = 'invalid_field'
     if (writer.name === 'pynchy' && op === 'refresh_groups') code = 'invalid_field'
   }
   return {

@@ -16,7 +16,7 @@ const attempt = program !== undefined || process.env.CI === 'true' ? test : test
 
 afterAll(closeBrowser)
 
-const markup = '<img src=x onerror="alert(1)"><b>bold</b>\u202e\u001b[2J'
+const markup = `<img src=x onerror="alert(1)"><b>bold</b>\u202e\u001b[2J pаypal"${' '.repeat(300)}jid: "web:mother"`
 
 async function open(input: ConfigInput = {}) {
   const { live, host, link, drop, taint } = await openServed(input)
@@ -66,6 +66,10 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
       expect(await page.locator('.card img, .card b').count()).toBe(0)
       const text = await page.locator('.card').textContent()
       expect(text).toContain('<b>bold</b>\\u202e\\u001b[2J')
+      // Nor does it pass for another field, and what could be overlooked is pointed out.
+      expect(await page.locator('.card dt').allTextContents()).toEqual(['jid', 'text'])
+      expect(text).toContain('\\"␠×300jid: \\"web:mother\\"')
+      await page.locator('.card dd.note', { hasText: 'mixes Latin and Cyrillic letters' }).waitFor()
       expect(text).toContain('wants to say something in the chat web:family')
       expect(text).toContain('The conversation has read secrets')
       // Buttons need no code.

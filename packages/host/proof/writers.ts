@@ -265,6 +265,9 @@ const fork: Writer = {
   },
 }
 
+/** In a task of NovaBot's, the folder of a group is no claim about the sender: it says whose task it is to be. */
+const withoutFolder = (claims: Claims, { own }: Intent): Claims => ({ ...claims, folder: own.folder })
+
 const novabot: Writer = {
   ...nanoclaw,
   name: 'novabot',
@@ -300,10 +303,11 @@ const novabot: Writer = {
           prompt: intent.mark,
           ...(intent.schedule ?? hourly),
           context_mode: 'isolated',
-          groupFolder: claims.folder,
-          chatJid: intent.jid ?? intent.own.jid,
+          ...everyClaim(withoutFolder(claims, intent)),
+          groupFolder: intent.folder ?? intent.own.folder,
+          chatJid: intent.folder === undefined ? (intent.jid ?? intent.own.jid) : intent.own.jid,
         },
-        claims,
+        { ...claims, everywhere: false },
       ),
     pause_task: aboutTask('pause_task'),
     resume_task: aboutTask('resume_task'),
@@ -349,7 +353,7 @@ export const novabotDocument: Writer = {
           context_mode: 'isolated',
           chatJid: intent.jid ?? intent.own.jid,
         },
-        claims,
+        withoutFolder(claims, intent),
       ),
     update_task: (intent, claims) =>
       documented('tasks', { type: 'update_task', taskId: intent.taskId, updates: changesOf(intent) }, claims),
@@ -526,7 +530,7 @@ export const pynchy: Writer = {
     check_shell: (intent, claims) =>
       asked(
         'security:bash_check',
-        { command: 'make test', groupFolder: claims.folder },
+        { command: 'ls -l', groupFolder: claims.folder },
         intent,
         claims,
         'decision',

@@ -46,10 +46,24 @@ test('without a file and variables every value is the default', async () => {
     filesWaiting: 50_000,
     openTasks: 1000,
     openRequests: 1000,
+    openTaskBytes: 1_048_576,
+    openRequestBytes: 16_777_216,
+    messageBytes: 67_108_864,
     openTodos: 1000,
     attachmentBytes: 26_214_400,
     errorBytes: 268_435_456,
   })
+})
+
+test('agents cannot be configured to run as root', async () => {
+  const said = 'it must be a whole number from 1 to 4294967294 (0 is root, and agents never run as root).'
+  for (const name of ['uid', 'gid']) {
+    const variable = `HATCHWAY_CONTAINER_${name.toUpperCase()}`
+    expect(await refusal({ cwd: withFile(`export default { container: { ${name}: 0 } }`) })).toContain(said)
+    expect(await refusal({ env: { [variable]: '0' } })).toContain(
+      `container.${name} in ${variable} is 0; ${said}`,
+    )
+  }
 })
 
 test('the zone is the machine’s where none is given', async () => {

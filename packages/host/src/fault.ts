@@ -22,6 +22,7 @@ export type FaultStep =
   | 'sync_told'
   | 'copied'
   | 'attached'
+  | 'wiped'
   | 'deploy_stored'
   | 'deploy_handed'
   | 'deploy_restarting'

@@ -12,6 +12,8 @@ const holderSchema = z.object({
   since: z.iso.datetime(),
   hostname: z.string(),
   socket: z.string().optional(),
+  /** where the console really is: the configured port may have been taken */
+  webPort: z.int().optional(),
 })
 export type Holder = z.infer<typeof holderSchema>
 

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
-import { refusal } from '@hatchway/protocol'
+import { type Group, refusal } from '@hatchway/protocol'
 import { createClaims, createQuarantine, createSpool, type Report, type Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import { inside } from './agents/mounts.ts'
-import type { OpenAgents } from './agents/open.ts'
+import type { OpenAgents, OpenAgentsOptions } from './agents/open.ts'
 import { createAttachments } from './attachments/attachments.ts'
 import { createChats } from './channels/chats.ts'
+import { textMessage } from './channels/text-message.ts'
 import type { Config } from './config.ts'
 import { createDeploys } from './deploy/deploys.ts'
 import { isFor, type Supervisor } from './deploy/supervised.ts'
@@ -15,25 +16,24 @@ import { createReplies } from './effects/replies.ts'
 import { createSnapshots } from './effects/snapshots.ts'
 import { faultFromEnvironment } from './fault.ts'
 import { createContexts } from './guard/contexts.ts'
+import { taintOf } from './guard/guard.ts'
 import { type OpenGuard, openGuard, rulesFrom } from './guard/open.ts'
+import { viewFor } from './guard/withheld.ts'
 import { createIntake } from './intake/intake.ts'
 import { createReboot } from './intake/reboot.ts'
 import { rehearse } from './intake/rehearsal.ts'
 import { type Strays, watchStrays } from './intake/strays.ts'
-import {
-  clearStaging,
-  containerOwner,
-  createGroupDirectories,
-  createLayout,
-  inboxOf,
-  layoutOf,
-} from './layout.ts'
+import { clearStaging, createGroupDirectories, createLayout, inboxOf, layoutOf } from './layout.ts'
 import { acquire } from './lock.ts'
 import { createLogger } from './logger.ts'
 import { createChanges } from './metrics/changes.ts'
 import { createMeter } from './metrics/meter.ts'
+import { refused } from './operations/outcome.ts'
 import { createOperator } from './operator.ts'
+import { createOwners, ownerRule } from './owners.ts'
+import { createOwnership } from './ownership.ts'
 import { createRateLimit } from './policy/rate.ts'
+import { createRetries } from './retries.ts'
 import { type Catalogue, createCatalogue, digestOf, listingFor } from './services/catalogue.ts'
 import { createDesk, type Desk } from './services/desk.ts'
 import { openServices } from './services/open.ts'
@@ -44,6 +44,7 @@ import { openStore } from './store/sqlite.ts'
 import { handoverFile } from './supervisor/handover.ts'
 import type { CommandEvent, Host } from './types.ts'
 import { version } from './version.ts'
+import { createWiper } from './wipe.ts'
 import { type OpenWorks, openWorks, rulesWithoutDaemon } from './works/open.ts'
 
 export interface OpenOptions {
@@ -79,28 +80,34 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   clearStaging(layout)
   const fault = faultFromEnvironment(process.env.HATCHWAY_FAULT)
   const now = () => new Date()
-  const owner = containerOwner(config)
+  const retries = createRetries({ log, now: Date.now })
   const store = openStore({
     path: layout.database,
     durability: config.durability,
     prepare: options.watch,
+    commits: retries,
   })
+  const owners = createOwners(config, store)
+  const ownership = createOwnership({ layout, owners, store, rule: ownerRule(config), log })
   const quarantine = createQuarantine({
     directory: layout.errors,
     staging: layout.staging,
     limitBytes: config.limits.errorBytes,
   })
   const { questionMs } = config.services
+  const isGuarded = config.guard.enabled === 'yes'
   const snapshots = createSnapshots({
     layout,
     store,
     log,
+    retries,
     fault,
     now,
+    ...(isGuarded ? { view: (reader: Group) => viewOf(reader) } : {}),
     services: group =>
       catalogue && listingFor(catalogue, group, { questionMs, commands: works?.offersTo(group) ?? [] }),
   })
-  const replies = createReplies({ layout, owner, log })
+  const replies = createReplies({ layout, owners, log })
   const listeners = new Set<(event: CommandEvent) => void>()
   const answerListeners = new Set<(seq: number) => void>()
   const startedAt = now().toISOString()
@@ -108,13 +115,13 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const changes = createChanges()
   let spool: Spool | undefined
   let agents: OpenAgents | undefined
-  const contexts = createContexts(store)
-  const isGuarded = config.guard.enabled === 'yes'
   const rules = rulesFrom(config, {
-    contextOf: contexts.of,
     isOffline: folder =>
       agents?.choice.sandbox?.isolated === true && config.groups[folder]?.sandbox !== 'process',
   })
+  const contexts = createContexts(store, rules)
+  const viewOf = ({ folder, main }: Group) =>
+    viewFor(taintOf(store.taints.of, rules, folder), store.taints.texts(main ? undefined : folder), rules)
   let guard: OpenGuard | undefined
   let catalogue: Catalogue | undefined
   let desk: Desk | undefined
@@ -126,7 +133,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         layout,
         store,
         positions,
-        owner,
+        owners,
         placeOf: folder => (isInside(folder) ? inside.group : join(layout.groups, folder)),
         ...(isGuarded
           ? {
@@ -148,9 +155,22 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         store,
         files: attachments,
         config,
+        retries,
         log,
         now: Date.now,
         kick: () => agents?.agents.kick(),
+        stop: (group, by) => {
+          if (agents?.agents.stopTurn(group.folder, by)) return
+          store.agents.finishTurn({
+            runId: '',
+            group: group.folder,
+            usedIds: [],
+            sessionId: null,
+            keepSession: false,
+            message: textMessage(positions.next(), group, 'Nothing is running here.', Date.now()),
+          })
+          outbox?.kick()
+        },
         desk: () => desk,
         ...(isGuarded ? { guard: { watch: () => guard?.watch, positions, said: () => outbox?.kick() } } : {}),
         todo: createSaidTodos({
@@ -171,7 +191,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     const group = store.group(folder)
     if (!group) return
     try {
-      createGroupDirectories(layout, group, owner)
+      createGroupDirectories(layout, group, owners(group.folder))
     } catch (error) {
       // The group is registered, and what else its batch asked for must not suffer; the spool says what is missing.
       const reason = error instanceof Error ? error.message : String(error)
@@ -254,12 +274,18 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       busy: spool?.busy() ?? false,
     }),
     ...operator,
+    clearTaint(group, context) {
+      const was = store.taints.clear(group, context)
+      effects.apply([{ kind: 'tasks_changed', folder: group }, { kind: 'groups_changed' }])
+      return was
+    },
     chats,
     agents: () => agents,
     services: () => catalogue && desk && { catalogue, desk },
     works: () => works,
     mode: folder => spool?.mode(folder),
     isReady: () => false,
+    retries,
     meter,
     changes,
     onAnswered(listener) {
@@ -313,9 +339,10 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       : (await import('./worktrees/worktrees.ts')).createWorktrees({
           config,
           layout,
-          owner,
+          owners,
           audit: store.audit,
           isRegistered: folder => store.group(folder) !== undefined,
+          merges: contexts.merges,
           tell: (folder, about, text) => {
             const group = store.group(folder)
             if (group) chats?.reception.note(group, about, text)
@@ -326,7 +353,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const opened = openWorks({
     config,
     layout,
-    owner,
+    owners,
     store,
     effects,
     works: attachments ? [attachments.work] : [],
@@ -346,8 +373,11 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     now: Date.now,
     held: (request, signal) => guard?.watch.take(request, signal),
     answered: (request, outcome) => {
-      chats?.questions.over(request, outcome)
-      chats?.approvals?.over(request, outcome)
+      effects.decided(request.seq, outcome)
+      retries.inBackground('closing the card of a request that is over', () => {
+        chats?.questions.over(request, outcome)
+        chats?.approvals?.over(request, outcome)
+      })
       guard?.read(request, outcome)
       meter.answered(request.seq, Date.now())
       for (const listener of answerListeners) listener(request.seq)
@@ -363,6 +393,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       desk: () => desk,
       effects,
       approvals: chats.approvals,
+      work: opened.work,
       context: () => ({
         seq: positions.next(),
         now: now(),
@@ -372,6 +403,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         host: opened.rules,
       }),
       environment: process.env,
+      retries,
       log,
     })
   }
@@ -446,7 +478,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     }
     if (report.kind === 'missing' && report.inbox !== undefined) {
       const group = store.group(report.inbox)
-      if (group) createGroupDirectories(layout, group, owner)
+      if (group) createGroupDirectories(layout, group, owners(group.folder))
     }
   }
 
@@ -457,12 +489,36 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   /** What a run has asked for is judged by what that run has read, and before the next one begins. */
   const runIsOver = (folder: string) => {
     leaving.add(folder)
-    running.whenThrough(folder, () => {
-      leaving.delete(folder)
+    const forget = () => {
       contexts.gone(folder)
+      leaving.delete(folder)
       agents?.agents.kick()
-    })
+    }
+    running.whenThrough(folder, () => retries.inBackground('forgetting what a run has read', forget))
   }
+  /** who waits for the end of a group's session */
+  const ends = new Map<string, () => void>()
+  const wiper = createWiper({
+    layout,
+    store,
+    async endSession(folder) {
+      const session = agents?.agents.running().find(({ group }) => group === folder)
+      if (session && session.state !== 'idle') return false
+      if (session) {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        ends.set(folder, resolve)
+        agents?.agents.close(folder, session.runId)
+        await promise
+      }
+      await new Promise<void>(resolve => running.whenThrough(folder, resolve))
+      return true
+    },
+    isBusy: folder => requests.open().some(({ group, kind }) => group === folder && kind === 'work'),
+    renew: folder => effects.apply([{ kind: 'group_added', folder }]),
+    log,
+    fault,
+    now: Date.now,
+  })
   let strays: Strays | undefined
   let unread: { stop(): void } | undefined
   let chores: NodeJS.Timeout | undefined
@@ -483,11 +539,14 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           running.remove(inbox.id)
           running.add(inbox)
         },
+        failed: error => log.warn({ err: error }, 'ipc/ could not be looked through; it is tried again'),
       })
       const cleanlyStopped = store.meta('snapshots') === version
       store.setMeta('snapshots', '')
       attachments?.start()
+      wiper.tidy()
       requests.resume()
+      requests.runsGone()
       chats?.questions.mend()
       chats?.approvals?.mend()
       await running.start()
@@ -505,7 +564,11 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         let more = false
         try {
           quarantine.flush()
-          more = store.prune({ ...config.keep, commands: Math.max(config.keep.commands, rowsNeeded) })
+          more = store.prune({
+            ...config.keep,
+            commands: Math.max(config.keep.commands, rowsNeeded),
+            messageBytes: config.limits.messageBytes,
+          })
           more = store.requests.prune(Date.now() - largeAnswersMs) || more
           more =
             store.audit.prune({ entries: config.keep.audit, days: config.keep.auditDays }, Date.now()) || more
@@ -521,52 +584,87 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         ok: false,
         error: refusal('unavailable', 'No agents are run here.'),
       },
+    async wipeGroup(folder) {
+      // Containers that others start may be writing at this moment.
+      if (!agents) {
+        return refused(
+          'unavailable',
+          'This host runs no agents, so it cannot know whether one is at work. Stop the container, remove its folder, and use taints clear.',
+        )
+      }
+      const outcome = await wiper.wipe(folder)
+      changes.note('groups')
+      agents.agents.kick()
+      return outcome
+    },
     async startAgents() {
       await chats?.connect()
-      if (config.agents.enabled === 'no' || stopped) return
+      if (stopped) return
+      if (config.agents.enabled === 'no') return ownership.settleAll()
       // Loaded only where agents are run.
       const { openAgents } = await import('./agents/open.ts')
-      for (const folder of contexts.tainted()) runIsOver(folder)
-      const opened = await openAgents({
+      const agentOptions: OpenAgentsOptions = {
         config,
         layout,
         store,
         positions,
-        owner,
+        owners,
         typing: (jid, on) => chats?.typing(jid, on),
         said: () => outbox?.kick(),
         begins: (folder, run) => {
-          contexts.begins(folder, run)
+          contexts.begins(folder, { ...run, repo: worktrees?.of(folder)?.repo })
           snapshots.showServices(folder)
         },
+        cutOff: (group, runId, by) =>
+          retries.inBackground('telling an agent that its turn was stopped', () =>
+            chats?.reception.note(
+              group,
+              `stopped:${runId}`,
+              `${by} stopped your last turn before it was finished. What you had done until then stays done.`,
+            ),
+          ),
         gone: folder => {
           requests.containerGone(folder)
           replies.clear(folder)
+          ends.get(folder)?.()
+          ends.delete(folder)
           runIsOver(folder)
         },
         decided: folder => new Promise(resolve => running.whenThrough(folder, resolve)),
-        mayBegin: folder => !leaving.has(folder),
+        mayBegin: folder => !leaving.has(folder) && !wiper.isWiping(folder),
         tasksChanged: folder => {
           changes.note('tasks')
           changes.note('jobs')
           snapshots.tasksChanged(folder)
           snapshots.settle(false)
         },
+        todosChanged: folder => {
+          snapshots.todosChanged(folder)
+          snapshots.settle(false)
+        },
+        modelChanged: () => changes.note('status'),
         worktrees,
+        retries,
+        settle: ownership.settle,
         log,
-      })
+      }
+      const opened = await retries.untilStored('starting agents', () => openAgents(agentOptions))
       if (stopped) return opened.stop()
       agents = opened
       opened.scheduler.start()
+      // After runs that an earlier process had left are ended, and before any begins that has not waited for it.
+      ownership.settleAll()
       opened.agents.kick()
     },
     async stop() {
       stopped = true
+      retries.stop()
       clearTimeout(chores)
       attachments?.stop()
       strays?.stop()
       await chats?.disconnect()
       await deploys.stop()
+      await ownership.stop()
       await agents?.stop()
       await worktrees?.stop()
       unread?.stop()

@@ -2,11 +2,10 @@ import { chownSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialects, type Group, inboundDirectories } from '@hatchway/protocol'
 import { type Inbox, type Owner, pinDirectory } from '@hatchway/spool'
-import type { Config } from './config.ts'
 
 /**
- * Where everything lies below the data directory. Only `ipc/{folder}`, `groups/{folder}`, `worktrees/{folder}` and,
- * read-only, `repos/{name}.git` are ever mounted.
+ * Where everything lies below the data directory. Only `ipc/{folder}`, `groups/{folder}`, `worktrees/{folder}`,
+ * `state/views/{folder}` and, read-only, `repos/{name}.git` are ever mounted.
  */
 export interface Layout {
   ipc: string
@@ -16,6 +15,8 @@ export interface Layout {
   staging: string
   state: string
   database: string
+  /** roots of hatches that containers may write to, made anew for each run */
+  views: string
   groups: string
   /** of repositories that groups work on: what they begin from */
   repos: string
@@ -34,6 +35,7 @@ export function layoutOf(data: string): Layout {
     staging: join(data, 'spool', 'staging'),
     state,
     database: join(state, 'hatchway.db'),
+    views: join(state, 'views'),
     groups: join(data, 'groups'),
     repos: join(data, 'repos'),
     worktrees: join(data, 'worktrees'),
@@ -82,15 +84,6 @@ export const possibleDrops: readonly string[] = inboundDirectories
 export const directoriesOf = (group: Pick<Group, 'dialect'>): string[] => [
   ...new Set([...dropsOf(group), ...dialects[group.dialect].directories]),
 ]
-
-/**
- * Whom the container's processes run as. A host that is root gives what it writes to them, so that they can read and
- * remove it (lesson 23, the most reported fault of all); any other host runs them under its own uid.
- */
-export function containerOwner(config: Config): Owner | undefined {
-  if (process.getuid?.() !== 0) return undefined
-  return { uid: config.container.uid ?? 1000, gid: config.container.gid ?? config.container.uid ?? 1000 }
-}
 
 /**
  * The directories of a group, with the right owner and mode. The parent stays the host's: a container that has it

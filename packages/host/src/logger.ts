@@ -11,7 +11,11 @@ export function createLogger(
   options: { environment?: NodeJS.ProcessEnv; write?: (line: string) => void } = {},
 ): Logger {
   const redacted = createRedaction(options.environment ?? process.env)
-  const target = options.write ? undefined : pino.destination({ dest: 2, sync: true })
+  const target = options.write
+    ? undefined
+    : pino.destination({ dest: 2, sync: true, maxLength: unwrittenBytes })
+  // A log on a full disk must not end the host: its lines wait for room, and the newest are lost if they are too many.
+  target?.on('error', () => {})
   const write = options.write ?? ((line: string) => target?.write(line))
   return pino(
     {
@@ -22,6 +26,8 @@ export function createLogger(
     { write: line => void write(redacted(line).replace(unseen, escaped)) },
   )
 }
+
+const unwrittenBytes = 1_000_000
 
 /** Beyond what JSON escapes by itself: what moves, hides or turns round the text beside it where a log is read. */
 const unseen = /[\p{Cf}\u007f-\u009f\u2028\u2029]/gu

@@ -1,3 +1,4 @@
+import { announce } from './announce.ts'
 import { type ApiServer, serveApi } from './api/serve.ts'
 import { checkWeb, serveWeb, type WebServer } from './api/web-server.ts'
 import type { Config } from './config.ts'
@@ -21,7 +22,11 @@ export async function startDaemon(config: Config, supervision?: OpenOptions['sup
   await checkWeb(config)
   const log = createLogger(config)
   const host = await openHost(config, { watch: true, log, supervision })
-  const warning = () => host.agents()?.choice.warning
+  const warning = () => {
+    const agents = host.agents()
+    const lasting = [agents?.choice.warning, agents?.modelWarning()].filter(text => text !== undefined)
+    return host.retries.problem() ?? (lasting.join(' ') || undefined)
+  }
   let api: ApiServer | undefined
   let web: WebServer | undefined
   try {
@@ -32,6 +37,7 @@ export async function startDaemon(config: Config, supervision?: OpenOptions['sup
     })
     await host.start()
     if (chats) web = await serveWeb({ store: host.store, config, chats, host, log, warning })
+    if (web) announce(config.data, { webPort: web.port })
   } catch (error) {
     await api?.close()
     await host.stop()
@@ -49,13 +55,15 @@ export async function startDaemon(config: Config, supervision?: OpenOptions['sup
     .catch(error => log.error({ err: error }, 'nobody could be told that the host is up'))
     .then(() => {
       const choice = host.agents()?.choice
-      return choice && { sandbox: choice.sandbox?.name, reason: choice.reason, warning: choice.warning }
+      return choice && { sandbox: choice.sandbox?.name, reason: choice.reason, warning: warning() }
     })
   return {
     host,
     web,
     agentsReady,
     async stop() {
+      // Agents that wait for room to start must not be waited for.
+      host.retries.stop()
       await web?.close()
       await close()
       await agentsReady

@@ -5,6 +5,7 @@ import type { Chats } from './channels/chats.ts'
 import type { Config } from './config.ts'
 import type { Changes } from './metrics/changes.ts'
 import type { Meter } from './metrics/meter.ts'
+import type { Retries } from './retries.ts'
 import type { Catalogue } from './services/catalogue.ts'
 import type { Desk } from './services/desk.ts'
 import type { CommandRow, Store } from './store/types.ts'
@@ -54,13 +55,19 @@ export interface Host {
   perform(command: Command, about?: Group): Promise<Outcome>
   addGroup(group: NewGroup): Promise<Outcome>
   removeGroup(folder: string): Promise<Outcome>
+  /** forgets what a context has read; whether it had read anything */
+  clearTaint(group: string, context: string): boolean
   /** has a refused file handled again; the outcome says whether it is under way, not how it ends */
   replay(id: string): Promise<Outcome>
+  /** removes what the group's runs can write, and forgets what they had read; only where agents are run */
+  wipeGroup?(folder: string): Promise<Outcome>
   /** runs a task now, beside its schedule; only where agents are run */
   runTask?(taskId: string): Outcome
   mode(folder: string): WatchMode | undefined
   /** whether files are being taken */
   isReady(): boolean
+  /** what the disk or the database keeps from being stored */
+  retries: Retries
   meter: Meter
   changes: Changes
   subscribe(listener: (event: CommandEvent) => void): () => void

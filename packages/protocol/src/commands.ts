@@ -3,7 +3,9 @@ import { folderSchema, jidSchema, requestIdSchema, taskIdSchema, toolNameSchema 
 
 /**
  * The canonical commands: what an agent can ask of its host, whatever dialect it spoke. Each schema names every
- * field there is; whatever else a file carries is dropped here and never seen again (lesson 3).
+ * field there is, and a payload with any other field is refused: an agent whose misspelt field was dropped without a
+ * word would believe that it counted. Other dialects are read field by field, so what they write beside those never
+ * gets here.
  */
 const text = (max: number) =>
   z.string().min(1, 'must not be empty').max(max, `must be at most ${max} characters`)
@@ -11,17 +13,17 @@ const text = (max: number) =>
 export const scheduleTypeSchema = z.enum(['cron', 'interval', 'once'])
 export const contextModeSchema = z.enum(['group', 'isolated'])
 
-const sendMessage = z.object({
+const sendMessage = z.strictObject({
   jid: jidSchema.optional().describe('the chat; left out: the own chat'),
   text: text(1_000_000),
   sender: z.string().min(1).max(128).optional().describe('name of the part of the agent that speaks'),
   speech: z
-    .object({ text: text(1_000_000), title: z.string().max(256).optional() })
+    .strictObject({ text: text(1_000_000), title: z.string().max(256).optional() })
     .optional()
     .describe('what to say aloud with the message'),
   attachments: z
     .array(
-      z.object({
+      z.strictObject({
         path: text(4096).describe('of a file in the group’s folder; relative to it, or as the agent sees it'),
         name: z
           .string()
@@ -37,7 +39,7 @@ const sendMessage = z.object({
     .describe('files that go along'),
 })
 
-const react = z.object({
+const react = z.strictObject({
   jid: jidSchema.optional().describe('the chat; left out: the own chat'),
   emoji: z.string().min(1).max(64),
   message_id: z
@@ -49,7 +51,7 @@ const react = z.object({
 })
 
 const scheduleTask = z
-  .object({
+  .strictObject({
     task_id: taskIdSchema.optional().describe('an id of the caller’s choice, refused if it is taken'),
     prompt: text(200_000),
     schedule_type: scheduleTypeSchema,
@@ -79,7 +81,7 @@ const scheduleTask = z
     error: 'must not stand beside a chat',
   })
 
-const updateTask = z.object({
+const updateTask = z.strictObject({
   task_id: taskIdSchema,
   prompt: text(200_000).optional(),
   schedule_type: scheduleTypeSchema.optional(),
@@ -91,9 +93,9 @@ const updateTask = z.object({
   status: z.enum(['active', 'paused', 'cancelled']).optional(),
 })
 
-const taskReference = z.object({ task_id: taskIdSchema })
+const taskReference = z.strictObject({ task_id: taskIdSchema })
 
-const registerGroup = z.object({
+const registerGroup = z.strictObject({
   jid: jidSchema,
   name: text(256),
   folder: folderSchema,
@@ -106,11 +108,11 @@ const registerGroup = z.object({
     .describe('the file asked for mounts, which only the configuration can give'),
 })
 
-const unregisterGroup = z.object({ jid: jidSchema })
+const unregisterGroup = z.strictObject({ jid: jidSchema })
 
-const nothing = z.object({})
+const nothing = z.strictObject({})
 
-const scheduleHostJob = z.object({
+const scheduleHostJob = z.strictObject({
   name: text(128),
   command: text(10_000),
   schedule_type: scheduleTypeSchema,
@@ -121,7 +123,7 @@ const scheduleHostJob = z.object({
   timeout_seconds: z.number().int().min(1).max(86_400).default(600),
 })
 
-const createPeriodicAgent = z.object({
+const createPeriodicAgent = z.strictObject({
   name: text(128),
   schedule: text(256).describe('a cron expression'),
   prompt: text(200_000),
@@ -130,27 +132,27 @@ const createPeriodicAgent = z.object({
   jid: jidSchema.optional().describe('the chat it reports to'),
 })
 
-const deploy = z.object({
+const deploy = z.strictObject({
   rebuild: z.boolean().default(false),
   resume_prompt: z.string().max(200_000).optional(),
   head: z.string().max(128).optional(),
   session_id: z.string().max(256).optional(),
 })
 
-const resetContext = z.object({ message: z.string().max(200_000).optional() })
+const resetContext = z.strictObject({ message: z.string().max(200_000).optional() })
 
-const callService = z.object({
+const callService = z.strictObject({
   tool: toolNameSchema,
   arguments: z.record(z.string(), z.unknown()),
 })
 
-const askUser = z.object({
+const askUser = z.strictObject({
   questions: z
     .array(
-      z.object({
+      z.strictObject({
         question: text(4000),
         options: z
-          .array(z.object({ label: text(256), description: z.string().max(2000).optional() }))
+          .array(z.strictObject({ label: text(256), description: z.string().max(2000).optional() }))
           .max(20)
           .optional(),
       }),
@@ -159,11 +161,15 @@ const askUser = z.object({
     .max(4),
 })
 
-const cancelRequest = z.object({
+const cancelRequest = z.strictObject({
   request_id: requestIdSchema.describe('of a request of the own group that is not answered yet'),
+  unless_begun: z
+    .boolean()
+    .optional()
+    .describe('only while it waits for a person; what the host has begun with is done'),
 })
 
-const checkShell = z.object({ command: text(200_000) })
+const checkShell = z.strictObject({ command: text(200_000) })
 
 export const payloads = {
   send_message: sendMessage.describe('says something in a chat'),
@@ -178,6 +184,7 @@ export const payloads = {
   register_group: registerGroup.describe('gives a chat an agent and a directory of its own'),
   unregister_group: unregisterGroup.describe('ends a group; its tasks are cancelled, its files kept'),
   refresh_groups: nothing.describe('has the list of groups written anew'),
+  show_withheld: nothing.describe('has the lists written with what they left out, which then counts as read'),
   schedule_host_job: scheduleHostJob.describe('has a shell command run on the host'),
   create_periodic_agent: createPeriodicAgent.describe('makes a group and a task that wakes its agent'),
   deploy: deploy.describe('has the host restarted with the code as it is now'),
@@ -195,7 +202,7 @@ export type Payload<T extends CommandType> = z.infer<(typeof payloads)[T]>
 export type Command = { [T in CommandType]: { type: T; payload: Payload<T> } }[CommandType]
 
 const command = <T extends CommandType>(type: T) =>
-  z.object({ type: z.literal(type), payload: payloads[type] })
+  z.strictObject({ type: z.literal(type), payload: payloads[type] })
 
 export const commandSchema = z.discriminatedUnion('type', [
   command('send_message'),
@@ -208,6 +215,7 @@ export const commandSchema = z.discriminatedUnion('type', [
   command('register_group'),
   command('unregister_group'),
   command('refresh_groups'),
+  command('show_withheld'),
   command('schedule_host_job'),
   command('create_periodic_agent'),
   command('deploy'),

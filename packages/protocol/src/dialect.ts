@@ -10,6 +10,8 @@ import type { DialectName, Group, Task } from './snapshots.ts'
 export interface IncomingFile {
   /** the subdirectory: `messages`, `tasks`, `groups`, `audio` */
   directory: string
+  /** the folder of the group whose directory it lay in */
+  sender?: string
   body: Readonly<Record<string, unknown>>
 }
 
@@ -44,6 +46,13 @@ export interface InputMessage {
   timestamp: string
 }
 
+/** What else there is to know where messages are put into words. */
+export interface InputContext {
+  timezone: string
+  /** what the host itself has to say first, each a sentence or two in one line */
+  notices: readonly string[]
+}
+
 export interface Dialect {
   name: DialectName
   /** subdirectories the containers expect to find */
@@ -60,11 +69,13 @@ export interface Dialect {
   /** how far a request has come; left out: its containers would take it for something else */
   progress?(progress: Progress): OutgoingFile
   /** a message for the running session; `name` is the file's, without `.json` */
-  input(message: InputMessage, name: string): OutgoingFile
+  input(message: InputMessage, name: string, context: InputContext): OutgoingFile
   /** asks the session to finish after its current turn */
   close(timestamp: string): OutgoingFile
   /** asks it to end its current turn now, and to stay; left out: its containers know no such wish */
   interrupt?(timestamp: string): OutgoingFile
+  /** the same, and to drop what else it was given; left out: `interrupt` does that */
+  stop?(timestamp: string): OutgoingFile
 }
 
 export type { Outcome }

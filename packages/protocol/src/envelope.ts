@@ -6,7 +6,7 @@ import { requestIdSchema } from './identifiers.ts'
 export const versions: readonly unknown[] = [1]
 
 /** What version 1 puts around a command. */
-export const envelopeFields = z.object({
+export const envelopeFields = z.strictObject({
   version: z.literal(1),
   id: requestIdSchema.describe(
     'chosen by the writer, a UUIDv7 by preference; the answer goes to responses/{id}.json',

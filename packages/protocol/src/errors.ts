@@ -17,13 +17,15 @@ export const errorCodes = {
   unsupported_version:
     'The protocol version is not spoken here. Use one of the versions named in the message.',
   unknown_type: 'No command has this type. See the list of commands in docs/protocol.md.',
-  invalid_field: 'A field is missing or has a value that is not allowed. The message names the field.',
+  invalid_field:
+    'A field is missing, does not exist, or has a value that is not allowed. The message names the field.',
   sender_mismatch:
     'The file claims another sender than the directory it lies in. Leave the claim out or make it true.',
   unregistered_group: 'The group is not registered. Register it before its files are handled.',
   forbidden: 'The group may not do this. Only the main group, or the owner, may.',
   not_found: 'What the command refers to does not exist. List what exists and use an id from there.',
-  conflict: 'Something with this id, folder or chat exists already. Choose another.',
+  conflict:
+    'Something with this id, folder or chat exists already, or is no longer what it was when it was shown for a decision. Choose another, or ask again.',
   bad_schedule: 'The schedule cannot be run. The message says what is wrong with it.',
   wrong_state: 'The thing is in a state in which this cannot be done.',
   too_many_waiting: 'More files are waiting than the group may have. Wait for answers before sending more.',

@@ -1,4 +1,4 @@
-import type { InputMessage, Translation } from './dialect.ts'
+import type { InputContext, InputMessage, Translation } from './dialect.ts'
 import { parseStrict } from './parse.ts'
 import type { Group, Task } from './snapshots.ts'
 import { translate } from './translate.ts'
@@ -87,3 +87,5 @@ export const hello: InputMessage = {
 
 export const content = (file: { content: string } | undefined): unknown =>
   file === undefined ? undefined : JSON.parse(file.content)
+
+export const inLisbon: InputContext = { timezone: 'Europe/Lisbon', notices: [] }

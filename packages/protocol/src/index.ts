@@ -1,5 +1,6 @@
 export * from './commands.ts'
 export * from './dialect.ts'
+export { escapeXml, messagesPrompt, nanoclawPrompt, withNotices } from './dialects/said.ts'
 export { envelopeSchema } from './envelope.ts'
 export * from './errors.ts'
 export * from './identifiers.ts'

@@ -32,10 +32,19 @@ describe('answers', () => {
     expect(answer('responses', 'result', refused)).toEqual({ error: 'forbidden: only main may' })
   })
 
-  it('Pynchy’s shell gate: a decision, and deny unless the word is allow', () => {
-    expect(answer('responses', 'decision', done({ decision: 'allow' }))).toEqual({ decision: 'allow' })
-    expect(answer('responses', 'decision', done({ decision: 'deny', reason: 'sends data out' }))).toEqual({
-      decision: 'deny',
+  /** As its container reads an answer to its shell gate: whatever is not clearly a no is a yes there. */
+  const runsIn = (outcome: Outcome): { runs: boolean; reason?: unknown } => {
+    const response = answer('responses', 'decision', outcome) as Record<string, unknown>
+    if (response.error) return { runs: true }
+    const { decision = 'allow', reason } = (response.result ?? {}) as Record<string, unknown>
+    expect({ decision, reason }).toEqual({ decision: response.decision, reason: response.reason })
+    return decision === 'deny' ? { runs: false, reason } : { runs: true }
+  }
+
+  it('Pynchy’s shell gate: a decision at both places, and deny unless the word is allow', () => {
+    expect(runsIn(done({ decision: 'allow' }))).toEqual({ runs: true })
+    expect(runsIn(done({ decision: 'deny', reason: 'sends data out' }))).toEqual({
+      runs: false,
       reason: 'sends data out',
     })
     for (const result of [
@@ -45,11 +54,12 @@ describe('answers', () => {
       { decision: ['allow'] },
       { allow: true },
     ]) {
-      expect(answer('responses', 'decision', done(result))).toEqual({ decision: 'deny' })
+      expect(runsIn(done(result))).toEqual({ runs: false })
     }
-    expect(answer('responses', 'decision', refused)).toEqual({
-      decision: 'deny',
-      reason: 'forbidden: only main may',
+    expect(runsIn(refused)).toEqual({ runs: false, reason: 'forbidden: only main may' })
+    expect(answer('responses', 'decision', done({ decision: 'allow' }))).toEqual({
+      decision: 'allow',
+      result: { decision: 'allow' },
     })
   })
 

@@ -11,12 +11,21 @@ const reason = ({ code, message }: { code: string; message: string }): string =>
 const result = (outcome: Outcome) =>
   outcome.ok ? { result: outcome.result } : { error: reason(outcome.error) }
 
-/** Closed by default: only the word allow, in a decision that was reached, allows (promise 9, lesson 9). */
-const decision = (outcome: Outcome) => {
+/** Closed by default: only the word allow, in a decision that was reached, allows. */
+const decide = (outcome: Outcome): { decision: 'allow' | 'deny'; reason?: string } => {
   if (!outcome.ok) return { decision: 'deny', reason: reason(outcome.error) }
   if (outcome.result.decision === 'allow') return { decision: 'allow' }
   const given = outcome.result.reason
   return typeof given === 'string' ? { decision: 'deny', reason: given } : { decision: 'deny' }
+}
+
+/**
+ * Pynchy's container reads only `result` of any answer, its document names the fields at the top. Its shell gate takes
+ * an answer without a decision, or one with `error`, for a yes.
+ */
+const decision = (outcome: Outcome) => {
+  const decided = decide(outcome)
+  return { ...decided, result: decided }
 }
 
 /** merge_results/ knows no `data`; what there is to say besides the message goes into x_results/ only. */

@@ -34,6 +34,8 @@ export const runStartSchema = z.object({
     .describe('for a scheduled run'),
   inputs: z.array(runInputSchema).min(1).describe('what the run begins with; a task’s prompt is one input'),
   context: z.array(runInputSchema).describe('said in the chat without calling the agent, oldest first'),
+  notices: z.array(z.string()).optional().describe('what the host itself has to say, before all of it'),
+  repository: z.string().optional().describe('the name of the repository that it has a worktree of'),
   driver: z.object({
     name: z.enum(['concierge', 'claude', 'command']),
     command: z.array(z.string()).optional().describe('for `command`: the program and its arguments'),
@@ -61,6 +63,9 @@ export const runEventSchema = z.discriminatedUnion('type', [
     name: z.string().optional().describe('of the tool'),
     text: z.string(),
   }),
+  z
+    .object({ type: z.literal('message'), text: z.string() })
+    .describe('said in the chat in the middle of a turn'),
   z
     .object({
       type: z.literal('result'),

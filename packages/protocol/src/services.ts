@@ -58,6 +58,10 @@ export const progressSchema = z.object({
   progress: z.number(),
   total: z.number().optional(),
   message: z.string().optional(),
+  until: z.iso
+    .datetime()
+    .optional()
+    .describe('a person may take until then to decide; whoever waits has to wait as long'),
 })
 export type Progress = z.infer<typeof progressSchema>
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Command, type CommandType, commandSchema } from './commands.ts'
 import { type Refusal, refusal } from './errors.ts'
+import { noSuchField, shownName } from './unknown-fields.ts'
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
@@ -16,6 +17,9 @@ const kinds: Record<string, string> = {
 
 const units: Record<string, string> = { string: ' characters', array: ' entries' }
 
+const fieldsOf = (schema: unknown): string[] =>
+  schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+
 /** The rule that was broken, in words. Never the value that broke it (lesson 13). */
 const rule = (issue: Issue): string => {
   switch (issue.code) {
@@ -28,6 +32,8 @@ const rule = (issue: Issue): string => {
       return `must be at least ${issue.minimum}${units[issue.origin] ?? ''}`
     case 'too_big':
       return `must be at most ${issue.maximum}${units[issue.origin] ?? ''}`
+    case 'unrecognized_keys':
+      return noSuchField(issue.keys[0] ?? '', fieldsOf(issue.inst))
     default:
       return 'is not valid'
   }
@@ -48,11 +54,13 @@ export const commandFrom = (
   compiled ??= z.compile(commandSchema)
   const result = compiled.safeParse({ type, payload }, { error: rule })
   if (result.success) return result.data
-  const first = result.error.issues[0]
-  return refusal(
-    'invalid_field',
-    `${nameOf(first?.path.slice(1) ?? [])}: ${first?.message ?? 'is not valid'}`,
-  )
+  const { issues } = result.error
+  // A field under a wrong name is often why another one is missing.
+  const unknown = issues.find(({ code }) => code === 'unrecognized_keys')
+  const issue = unknown ?? issues[0]
+  const path = issue?.path.slice(1) ?? []
+  if (unknown?.code === 'unrecognized_keys') path.push(shownName(unknown.keys[0] ?? ''))
+  return refusal('invalid_field', `${nameOf(path)}: ${issue?.message ?? 'is not valid'}`)
 }
 
 export const isRefusal = (command: Command | Refusal): command is Refusal => 'code' in command

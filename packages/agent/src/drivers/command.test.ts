@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RunStart } from '@hatchway/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { bundleShells } from '../../bundle.ts'
 import { jsonFiles, playHost, temporaryFolder } from '../mcp/rig.ts'
 import { readEnvironment } from '../run/environment.ts'
@@ -47,7 +47,7 @@ async function open(program: readonly string[], gate: string | undefined) {
     await session.finish()
     return events.at(-1)
   }
-  return { host, turn }
+  return { host, turn, session, events }
 }
 
 /** Both by name and through SHELL; the program itself is a shell, too. */
@@ -63,6 +63,28 @@ test('the shells of an agent ask first, and the program that is the agent does n
   expect(second.payload).toEqual({ command: 'eval echo two' })
   host.refuse(second.id, 'denied', 'Not this.')
   expect(await ended).toMatchObject({ type: 'error', message: expect.stringContaining('Not this. (denied)') })
+})
+
+test('a turn that is stopped ends without an answer, what waited is dropped, and the next turn is told', async () => {
+  const slow = ['sh', '-c', 'text=$(cat); case $text in *nap*) sleep 600;; esac; echo "$text"']
+  const { session, events } = await open(slow, undefined)
+  const say = (id: string, text: string) =>
+    session.feed([{ id, text, sender: 's', sender_name: 'S', timestamp: '' }])
+  say('1', 'nap')
+  say('2', 'dropped')
+  session.stopTurn()
+  await vi.waitFor(() => expect(events.at(-1)).toMatchObject({ type: 'result', text: null }))
+  say('3', 'go on')
+  await session.finish()
+  expect(events.map(event => (event.type === 'used' ? event.inputs : event.type))).toEqual([
+    ['1'],
+    'result',
+    ['3'],
+    'result',
+  ])
+  expect(events.at(-1)).toMatchObject({
+    text: expect.stringContaining('A person stopped your last turn before it was finished.'),
+  })
 })
 
 test('where the host wants no such shells there are none', async () => {

@@ -7,6 +7,7 @@ import type { Driver } from './types.ts'
 
 const keep = 1_000_000
 const placeholder = '{prompt}'
+const stoppedBefore = 'A person stopped your last turn before it was finished.'
 
 /**
  * Any command-line agent: started anew for each turn, in the group's folder, with the prompt in place of `{prompt}` in
@@ -24,10 +25,12 @@ export const command: Driver = async ({ start, environment, abort, emit }) => {
   const inArguments = args.some(argument => argument.includes(placeholder))
   let child: Child | undefined
   let first = true
+  let wasStopped = false
 
   return takeTurns(
-    async inputs => {
-      const prompt = `${aboutThePlace(start)}\n\n${promptOf(inputs, start, first)}`
+    async (inputs, stopped) => {
+      const before = wasStopped ? `${stoppedBefore}\n\n` : ''
+      const prompt = `${aboutThePlace(start)}\n\n${before}${promptOf(inputs, start, first)}`
       first = false
       emit({ type: 'used', inputs: inputs.map(({ id }) => id) })
       child = startChild(
@@ -42,8 +45,11 @@ export const command: Driver = async ({ start, environment, abort, emit }) => {
           ...(inArguments ? {} : { input: prompt }),
         },
       )
+      stopped.addEventListener('abort', child.kill)
       const exit = await child.exited
       child = undefined
+      wasStopped = stopped.aborted
+      if (wasStopped) return emit({ type: 'result', text: null, session_id: null })
       const fail = (message: string) => emit({ type: 'error', message, session_id: null })
       if (exit.failure !== undefined) return fail(`${program} could not be started: ${exit.failure}.`)
       if (exit.code !== 0) {

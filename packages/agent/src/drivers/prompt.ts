@@ -1,10 +1,14 @@
-import type { RunInput, RunStart } from '@hatchway/protocol'
+import { escapeXml, type RunInput, type RunStart, withNotices } from '@hatchway/protocol'
 
 /**
  * What is said in a chat, as one text for a model: who said it and when, in a form that a message's own text cannot
  * imitate. A task's prompt is passed on as it stands: nobody said it just now.
  */
 export function promptOf(inputs: readonly RunInput[], start: RunStart, first: boolean): string {
+  return withNotices((first && start.notices) || [], wordsOf(inputs, start, first))
+}
+
+function wordsOf(inputs: readonly RunInput[], start: RunStart, first: boolean): string {
   if (start.kind === 'task') return inputs.map(({ text }) => text).join('\n\n')
   const said = inputs.map(message => element(message)).join('\n')
   if (!first || start.context.length === 0) return said
@@ -13,17 +17,12 @@ export function promptOf(inputs: readonly RunInput[], start: RunStart, first: bo
 }
 
 const element = ({ sender_name, sender, timestamp, text }: RunInput): string =>
-  `<message from="${escaped(sender_name || sender)}" time="${escaped(timestamp)}">${escaped(text)}</message>`
-
-const escaped = (text: string): string =>
-  text.replace(/[&<>"]/g, character => entities[character] ?? character)
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+  `<message from="${escapeXml(sender_name || sender)}" time="${escapeXml(timestamp)}">${escapeXml(text)}</message>`
 
 /** What any agent is told about where it is. */
 export function aboutThePlace({ assistant, group, kind, timezone, driver }: RunStart): string {
   const lines = [
-    `You are ${assistant}, an assistant in the chat “${group.name}”. Its people write to you in <message> elements; your final text of a turn is sent to them as it stands, so answer them in plain words.`,
+    `You are ${assistant}, an assistant in the chat “${group.name}”. Its people write to you in <message> elements; your final text of a turn is sent to them as it stands, so answer them in plain words. The host itself speaks in <system_notices>.`,
     'You run in a sandbox without a network. Your tools named hatchway are the way to the world outside: messages, schedules, questions to the people in the chat, and the services of the host. They answer with what really happened, or with the reason it did not.',
     'Text inside <internal>…</internal> is not sent to the chat.',
     `Times without a zone are in ${timezone}.`,

@@ -17,6 +17,8 @@ export interface DriverContext {
 export interface DriverSession {
   /** in order; reaches the running turn where the agent can take it, else the next one */
   feed(inputs: readonly RunInput[]): void
+  /** ends the current turn with a `result` without text; what was fed and not begun with is dropped */
+  stopTurn(): void
   /** resolves after the current turn, or at once if there is none; what was fed and not used stays unused */
   finish(): Promise<void>
   /** ends at once, whatever it is doing */

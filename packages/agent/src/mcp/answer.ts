@@ -111,12 +111,14 @@ export function awaitAnswer(options: {
   id: string
   bell: Bell | undefined
   signal: AbortSignal
-  timeoutMs: number
-  /** looks how far the host has come; before the answer, as that is the end of it */
-  readProgress: (() => void) | undefined
+  /** by `performance.now()`; asked again each time, as the host may say that a person takes longer */
+  deadline(): number
+  /** looks how far the host has come */
+  readProgress(): void
+  /** whether that is told to anybody: then before the answer, as that is the end of it */
+  isTold: boolean
 }): Promise<Answer | undefined> {
-  const { responses, id, bell, signal, readProgress } = options
-  const deadline = performance.now() + options.timeoutMs
+  const { responses, id, bell, signal, deadline, readProgress, isTold } = options
   return new Promise(resolve => {
     let timer: NodeJS.Timeout | undefined
     let pauseMs = shortestMs
@@ -128,14 +130,15 @@ export function awaitAnswer(options: {
     }
     const giveUp = () => finish(undefined)
     const look = () => {
-      readProgress?.()
+      if (isTold) readProgress()
       const answer = takeAnswer(responses, id)
       if (answer) finish(answer)
+      else if (!isTold) readProgress()
       return answer !== undefined
     }
     const lookAgain = () => {
       if (look()) return
-      const leftMs = deadline - performance.now()
+      const leftMs = deadline() - performance.now()
       if (leftMs <= 0) return giveUp()
       pauseMs = Math.min(longestMs, pauseMs * 1.5)
       timer = setTimeout(lookAgain, Math.min(pauseMs, leftMs))

@@ -7,6 +7,8 @@ import { ipcFolder, jsonFiles, onlyFile, until } from './rig.ts'
 
 const patience = { signal: new AbortController().signal }
 
+const job = { name: 'x', command: 'true', schedule_type: 'interval', schedule_value: '60000' }
+
 const open = (more: Partial<HatchOptions> = {}) => {
   const ipc = ipcFolder()
   const tasks = join(ipc, 'tasks')
@@ -115,6 +117,43 @@ describe('without a receipt', () => {
     )
     expect(await outcome).toMatchObject({ state: 'withdrawn' })
     expect(jsonFiles(tasks)).toEqual([])
+  })
+
+  test('what waits for a person is waited for as long as that person may take', async () => {
+    const { hatch, tasks, answer, responses } = open({ timeoutMs: 150 })
+    let asked = ''
+    const outcome = hatch.request(
+      'refresh_groups',
+      {},
+      {
+        ...patience,
+        posted: id => {
+          asked = id
+          for (const name of jsonFiles(tasks)) unlinkSync(join(tasks, name))
+          const until = new Date(Date.now() + 60_000).toISOString()
+          post(responses, JSON.stringify({ version: 1, id, progress: 0, message: 'waiting', until }), {
+            name: `${id}.progress.json`,
+          })
+        },
+      },
+    )
+    // Longer than it waits for anything else.
+    await new Promise(resolve => setTimeout(resolve, 500))
+    answer(asked)
+    expect(await outcome).toMatchObject({ state: 'answered' })
+  })
+
+  test('what a caller gives up that the host has taken is taken back, unless it has begun', async () => {
+    const { hatch, tasks, take } = open()
+    const controller = new AbortController()
+    const outcome = hatch.request('schedule_host_job', job, { signal: controller.signal })
+    const { id } = await take()
+    controller.abort()
+    expect(await outcome).toMatchObject({ state: 'unknown', toldToStop: false })
+    expect(await onlyFile(tasks)).toMatchObject({
+      type: 'cancel_request',
+      payload: { request_id: id, unless_begun: true },
+    })
   })
 
   test('a caller that has given up already sends nothing', async () => {

@@ -68,7 +68,9 @@ const depth = 64
 const maxAbandoned = 100
 /** How much later than it says the host may answer. */
 const marginMs = 10_000
-/** What the host may be at for minutes: it is told when nobody waits for it any longer. */
+/** No person is waited for longer, whatever a file says. */
+const longestPersonMs = 86_400_000
+/** What the host may be at for minutes is stopped when nobody waits for it. Anything else only while it is not decided. */
 const stoppable: ReadonlySet<CommandType> = new Set(['call_service', 'ask_user', 'check_shell'])
 
 export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions): Hatch {
@@ -91,10 +93,11 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
   }
 
   /** Nobody waits for what comes of it: the host answers the request itself, which is cleared away like this answer. */
-  const tellToStop = (request_id: string): boolean => {
+  const tellToStop = (request_id: string, unless_begun: boolean): boolean => {
     const id = randomUUIDv7()
     try {
-      post(join(ipc, 'tasks'), envelope(id, 'cancel_request', { request_id }))
+      const payload = { request_id, ...(unless_begun ? { unless_begun } : {}) }
+      post(join(ipc, 'tasks'), envelope(id, 'cancel_request', payload))
       abandon(id)
       return true
     } catch (error) {
@@ -124,20 +127,32 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
         }
         posted?.(id)
         const path = join(ipc, directory, name)
+        const begun = performance.now()
         const wholeMs = hostMs === undefined ? timeoutMs : hostMs + Math.min(timeoutMs, marginMs)
-        const readProgress = progress && createProgressReader(responses, id, progress)
-        const waitFor = (ms: number) =>
-          awaitAnswer({ responses, id, bell, signal, timeoutMs: ms, readProgress })
         const toBeginMs = Math.min(timeoutMs, wholeMs)
-        let answer = await waitFor(toBeginMs)
+        let deadline = begun + toBeginMs
+        const readProgress = createProgressReader(responses, id, step => {
+          // First a person decides, and then the host takes as long as it would have taken without one.
+          if (step.until !== undefined) {
+            const personMs = Math.min(longestPersonMs, Date.parse(step.until) - Date.now())
+            deadline = Math.max(deadline, performance.now() + personMs + wholeMs)
+          }
+          progress?.(step)
+        })
+        const isTold = progress !== undefined
+        const wait = () =>
+          awaitAnswer({ responses, id, bell, signal, deadline: () => deadline, readProgress, isTold })
+        let answer = await wait()
         // A host that has not even begun by then is not there: nobody waits an hour for it.
-        const isBegun = !answer && !signal.aborted && wholeMs > toBeginMs && !existsSync(path)
-        if (isBegun) answer = await waitFor(wholeMs - toBeginMs)
+        if (!answer && !signal.aborted && begun + wholeMs > deadline && !existsSync(path)) {
+          deadline = begun + wholeMs
+          answer = await wait()
+        }
         if (answer) return outcomeOf(id, answer)
 
         const why = signal.aborted
           ? 'the call was cancelled'
-          : `no answer came within ${Math.round((isBegun ? wholeMs : toBeginMs) / 1000)} seconds`
+          : `no answer came within ${Math.round((performance.now() - begun) / 1000)} seconds`
         const withdrawal = withdraw(path)
         if (withdrawal === 'withdrawn') return { state: 'withdrawn', id, reason: why }
         // The host may have answered just now, between the last look and the attempt to withdraw.
@@ -149,7 +164,7 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
           state: 'unknown',
           id,
           reason: isTaken ? why : `${why}; ${withdrawal}`,
-          toldToStop: isTaken && stoppable.has(type) && tellToStop(id),
+          toldToStop: isTaken && tellToStop(id, !stoppable.has(type)) && stoppable.has(type),
         }
       } finally {
         bell?.close()

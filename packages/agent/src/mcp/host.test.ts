@@ -290,7 +290,7 @@ describe('the inspector', () => {
         era,
       )
       expect({ code: found.code, err: found.err }).toEqual({ code: 0, err: '' })
-      expect(JSON.parse(found.out).tools).toHaveLength(HATCHWAY_MAIN === '1' ? 11 : 7)
+      expect(JSON.parse(found.out).tools).toHaveLength(HATCHWAY_MAIN === '1' ? 12 : 8)
     }
   })
 

@@ -141,6 +141,7 @@ describe('what is offered', () => {
     'pause_task',
     'resume_task',
     'cancel_task',
+    'show_withheld',
   ]
   const ofMain = ['register_group', 'unregister_group', 'list_groups', 'refresh_groups']
 

@@ -27,7 +27,7 @@ const factsSchema = {
 const recall = listing('recall', { output_schema: factsSchema })
 const lent = listing('lent', { answers: 'content' })
 
-const own = 7
+const own = 8
 const added = async (client: { tools(): Promise<readonly { name: string }[]> }) =>
   (await client.tools()).slice(own).map(({ name }) => name)
 
@@ -525,15 +525,19 @@ describe('a service that the host does not answer for', () => {
     expect(await host.take()).toMatchObject({ type: 'cancel_request', payload: { request_id: id } })
   })
 
-  test('other commands that the host has taken are not cancelled: they are done already', async () => {
+  test('other commands that the host has taken are taken back unless they have begun', async () => {
     const host = playHost()
     const client = await connect({ HATCHWAY_IPC: host.ipc, ...waitMs })
     const call = client.call('cancel_task', { task_id: '1' })
-    await host.take()
+    const { id } = await host.take()
     const { text, failure } = await call
     expect(failure).toMatchObject({ code: 'unknown_outcome' })
     expect(text).not.toContain('stop')
-    expect(jsonFiles(host.tasks)).toEqual([])
+    // A person may still be asked about it, and nobody waits for that any more.
+    expect(await host.take()).toMatchObject({
+      type: 'cancel_request',
+      payload: { request_id: id, unless_begun: true },
+    })
   })
 })
 

@@ -19,13 +19,20 @@ function open(events: 'auto' | 'off', takesMessages = true) {
   const root = mkdtempSync(join(tmpdir(), 'hatchway-inbox-'))
   const directory = join(root, 'input')
   mkdirSync(directory)
-  const seen = { taken: [] as string[], notices: [] as string[], again: [] as string[], finished: 0 }
+  const seen = {
+    taken: [] as string[],
+    notices: [] as string[],
+    again: [] as string[],
+    finished: 0,
+    stops: 0,
+  }
   const inbox = openInbox({
     directory,
     events,
     takesMessages,
     take: ({ id, text }) => seen.taken.push(`${id} ${text}`),
     finish: () => seen.finished++,
+    stopTurn: () => seen.stops++,
     acknowledge: id => seen.again.push(id),
     notice: text => seen.notices.push(text),
   })

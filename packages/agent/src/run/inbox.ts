@@ -9,7 +9,7 @@ import { z } from 'zod'
  *   lying there → taken (handed to the driver, its file stays) → used (acknowledged, its file removed)
  *
  * What is taken and never used keeps its file, and is the next run's (lesson 20). `_close` ends the taking at once:
- * what lies beside it is the next run's too. A file that is no message is left alone, and told of once. Events only say
+ * what lies beside it is the next run's too. `_stop` ends the current turn. A file that is no message is left alone, and told of once. Events only say
  * "look" (lesson 17); without them the same look is taken more often.
  */
 export interface Inbox {
@@ -21,11 +21,13 @@ export interface Inbox {
 export interface InboxOptions {
   directory: string
   events: 'auto' | 'off'
-  /** false: only `_close` is heeded, messages are for another run (lesson 28) */
+  /** false: only `_close` and `_stop` are heeded, messages are for another run (lesson 28) */
   takesMessages: boolean
   take(message: RunInput): void
   /** the host wants the run to finish */
   finish(): void
+  /** a person wants the current turn to end */
+  stopTurn(): void
   /** said again for a file that came back after its message was used */
   acknowledge(id: string): void
   notice(text: string): void
@@ -71,6 +73,10 @@ export function openInbox(options: InboxOptions): Inbox {
   const look = () => {
     if (closed) return
     const names = list()
+    if (names.includes('_stop')) {
+      remove('_stop')
+      options.stopTurn()
+    }
     if (names.includes('_close')) {
       remove('_close')
       stop()

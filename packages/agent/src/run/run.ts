@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { RunEvent, RunInput, RunStart } from '@hatchway/protocol'
 import { drivers } from '../drivers/index.ts'
 import type { DriverSession } from '../drivers/types.ts'
+import { type ModelPort, openModelPort } from '../model-port/forward.ts'
 import type { RunEnvironment } from './environment.ts'
 import { eventLine } from './events.ts'
 import { type Inbox, openInbox } from './inbox.ts'
@@ -36,6 +37,14 @@ export async function run(options: RunOptions): Promise<number> {
     emit({ type: 'error', message: start.problem, session_id: null })
     return 2
   }
+  let modelPort: ModelPort | undefined
+  try {
+    modelPort = await openModelPort(options.environment.variables)
+  } catch (error) {
+    const message = `The model’s port inside the sandbox could not be opened: ${messageOf(error)}`
+    emit({ type: 'error', message, session_id: start.session_id })
+    return 1
+  }
   emit({ type: 'ready' })
   const heartbeat = setInterval(() => emit({ type: 'heartbeat' }), options.heartbeatMs ?? 5000)
   try {
@@ -43,6 +52,7 @@ export async function run(options: RunOptions): Promise<number> {
     return inputs === undefined ? 0 : await work(start, inputs, options, emit)
   } finally {
     clearInterval(heartbeat)
+    modelPort?.close()
   }
 }
 
@@ -112,6 +122,7 @@ async function work(
     takesMessages: start.kind === 'chat',
     take: message => session.feed([message]),
     finish: finishWanted.resolve,
+    stopTurn: () => session.stopTurn(),
     acknowledge: id => emit({ type: 'used', inputs: [id] }),
     notice: text => emit({ type: 'step', kind: 'notice', text }),
   })

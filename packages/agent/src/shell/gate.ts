@@ -34,7 +34,7 @@ export function openShellGate(options: {
     longestMs: answerMs + decisionMs,
     async mayRun(command, signal = never) {
       try {
-        if (judgeShell(command).class === 'harmless') return { allow: true, by: 'rules' }
+        if (judgeShell(command).harmless) return { allow: true, by: 'rules' }
         hatch ??= openHatch()
         const asking = await hatch
         return decisionIn(await asking.request('check_shell', { command }, { signal, hostMs: decisionMs }))

@@ -65,10 +65,10 @@ describe('what is asked about', () => {
     const harmless: [string, ...string[]][] = [
       ['bash', '-c', 'ls'],
       ['bash', '-lc', 'ls'],
-      ['bash', '-c', 'ls "$1"', 'x', '$(curl x)'],
+      ['bash', '-c', 'ls', 'x', '$(curl x)'],
       ['sh', '-c', 'ls; pwd'],
     ]
-    for (const call of harmless) expect(judgeShell(asked(call)).class).toBe('harmless')
+    for (const call of harmless) expect(judgeShell(asked(call))).toEqual({ harmless: true })
     const function_ = { 'BASH_FUNC_ls%%': '() { curl x; }' }
     const others = [
       asked(['bash', '-lc', 'ls'], { hasProfile: true }),
@@ -91,6 +91,6 @@ describe('what is asked about', () => {
       // What bash takes for one word is the end of a word to other shells.
       asked(['sh', '-c', "echo $'a\\' ; curl x ; echo '"]),
     ]
-    for (const command of others) expect([command, judgeShell(command).class]).not.toContain('harmless')
+    for (const command of others) expect([command, judgeShell(command).harmless]).toEqual([command, false])
   })
 })

@@ -141,6 +141,9 @@ async function show(approval: WholeApprovalAnswer): Promise<void> {
   const ending = endingOf(approval)
   if (ending !== undefined) await printLine(ending)
   const { fields, more } = approval.whole ?? approval.action.payload
-  for (const { name, text } of fields) await printLine(`│ ${visible(name)}: ${visible(text)}`)
+  for (const { name, text, note } of fields) {
+    await printLine(`│ ${visible(name)}: ${visible(text)}`)
+    if (note !== undefined) await printLine(`│ ⚠ ${visible(note)}`)
+  }
   if (more > 0) await printLine(`│ … and ${more} characters more, which are not kept`)
 }

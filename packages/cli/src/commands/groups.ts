@@ -85,4 +85,30 @@ export function addGroups(program: Command): void {
       if (options.json) return printJson(result)
       await printLine(`Group ${visible(folder)} is no longer registered. Its files are still there.`)
     })
+
+  common(
+    groups
+      .command('wipe')
+      .description('remove a group’s folder, home and worktree, and forget what it has read')
+      .argument('<folder>', 'of a group that is, or was, registered')
+      .option('--yes', 'the files cannot be brought back'),
+    'groups wipe family --yes',
+  ).action(async (folder: string, options: CommonOptions & { yes?: boolean }) => {
+    if (!options.yes) {
+      throw new Failure(
+        'This removes all files of the group for good. Add --yes if you mean it.',
+        exitCodes.usage,
+      )
+    }
+    const result = await withClient(options, (client, api) =>
+      client.post(`/groups/${encodeURIComponent(folder)}/wipe`, {}, api.wipedAnswer),
+    )
+    if (options.json) return printJson(result)
+    await printLine(`The files of ${visible(folder)} are removed, and what it had read is forgotten.`)
+    if (result.still_tainted.length > 0) {
+      await printLine(
+        `Still tainted, and given to its agent when that is used: ${result.still_tainted.map(visible).join(', ')}.`,
+      )
+    }
+  })
 }

@@ -37,7 +37,9 @@ export function addRuns(program: Command): void {
 
   common(runs.command('list').description('the newest runs, oldest first'), 'runs list --group family')
     .option('--group <folder>', 'only this group’s')
-    .addOption(new Option('--status <status>', 'only these').choices(['running', 'done', 'failed']))
+    .addOption(
+      new Option('--status <status>', 'only these').choices(['running', 'done', 'failed', 'stopped']),
+    )
     .option('--task <id>', 'only this task’s')
     .option('--limit <number>', 'so many, at most 10000', positive, 100)
     .action((options: ListOptions) =>
@@ -67,7 +69,26 @@ export function addRuns(program: Command): void {
       if (options.json) return printJson(run)
       await show(run)
     })
+
+  common(
+    runs.command('stop').description('stop what an agent is doing; its chat is told'),
+    'runs stop family',
+  )
+    .argument('<run>', 'the id of the run, the beginning of it, or the folder of its group')
+    .action(async (id: string, options: CommonOptions) => {
+      const run = await withClient(options, (client, api) =>
+        client.post(`/runs/${encodeURIComponent(id)}/stop`, undefined, api.runAnswer),
+      )
+      if (options.json) return printJson(run)
+      await printLine(`Stopped: ${visible(run.group)}, run ${run.id}.`)
+    })
 }
+
+/** What ran, and where: an image may bring an agent of its own. */
+const agentOf = ({ driver, image, sandbox }: RunAnswer) =>
+  image === null
+    ? `${driver} in ${sandbox}`
+    : `${driver === 'image' ? '' : `${driver} from `}${image} in ${sandbox}`
 
 async function show(run: TranscriptAnswer): Promise<void> {
   const facts: [string, string][] = [
@@ -75,7 +96,7 @@ async function show(run: TranscriptAnswer): Promise<void> {
     ['group', run.group],
     ['kind', run.kind],
     ...(run.task_id === null ? [] : [['task', run.task_id] satisfies [string, string]]),
-    ['agent', `${run.driver} in ${run.sandbox}`],
+    ['agent', agentOf(run)],
     ['session', run.session_id ?? '-'],
     ['status', run.status],
     ['started', when(run.started_at)],

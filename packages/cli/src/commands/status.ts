@@ -52,6 +52,8 @@ function factsOf(overview: OverviewAnswer, isRunning: boolean): [string, string]
       `${group}: ${kind}, ${state}, run ${run_id}`,
     ]),
   )
+  if (status.model_warning !== null) facts.push(['WARNING', status.model_warning])
+  if (status.problem !== null) facts.push(['PROBLEM', status.problem])
   if (status.sandbox?.warning) facts.push(['WARNING', status.sandbox.warning])
   return facts
 }

@@ -33,7 +33,9 @@ export function addTaints(program: Command): void {
   common(
     taints
       .command('clear')
-      .description('forget what a group’s context has read, if you know that the agent has, too')
+      .description(
+        'forget what a group has read, if you have looked at its files; `groups wipe` removes them',
+      )
       .argument('<group>', 'the group’s folder')
       .argument('[context]', 'as `taints list` shows it', 'session'),
     'taints clear family',

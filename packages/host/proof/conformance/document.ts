@@ -32,10 +32,8 @@ repositories. A row that starts with “refused” is ticked when it was refused
 | Pynchy           | Pynchy’s container: requests with answers, work on the host, a stream   |
 | Hatchway 1       | somebody’s own container, written after [protocol.md](protocol.md)      |
 
-Two things to know:
+One thing to know:
 
-- What the host shows in \`todos.json\` cannot be written from inside, on purpose. Pynchy's tool that marks a todo as done
-  by rewriting that file gets an error; the service \`complete_todo\` does it.
 - A file that is written in its place, without a rename, may be seen before it is whole. It is waited for, and a whole one
   that comes meanwhile goes ahead of it. Containers that rename keep their order at any pace.
 `

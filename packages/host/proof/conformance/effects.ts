@@ -54,6 +54,9 @@ const refusedAs = (ground: Ground, group: string, types: readonly string[], code
 const matching = (all: readonly Refused[], group: string, types: readonly string[], code: string) =>
   all.filter(one => one.source_group === group && one.code === code && types.includes(String(one.type)))
 
+/** Version 1 has no field for a claim, and refuses what it has no field for. */
+const hasClaims = (ground: Ground) => ground.column.dialect !== 'hatchway'
+
 const messageTypes = ['message', 'send_message']
 const refresh = ['refresh_groups']
 
@@ -106,6 +109,11 @@ export const effects: Effects = {
     must(
       ground.messages('other').some(text => /^did meddle\nin plain words$/.test(text)),
       'its lines are not in the chat',
+    ),
+  'todo-done': ground =>
+    must(
+      ground.rows("SELECT done FROM todos WHERE group_folder = 'main'").every(({ done }) => done === 1),
+      'the host’s list has it as open',
     ),
   idle(ground) {
     once(ground, 'quiet')
@@ -223,11 +231,12 @@ export const effects: Effects = {
   elsewhere: said('main: to another chat', { jid: 'local:third' }),
   'elsewhere-refused'(ground) {
     must(!ground.message('other: to another chat'), 'it was said')
-    refusedAs(ground, 'other', messageTypes, 'forbidden', 2)
+    refusedAs(ground, 'other', messageTypes, 'forbidden', hasClaims(ground) ? 2 : 1)
   },
   claims(ground) {
     must(!ground.message('other: as somebody else'), 'it was said')
-    refusedAs(ground, 'other', messageTypes, 'forbidden', 2)
+    if (hasClaims(ground)) refusedAs(ground, 'other', messageTypes, 'forbidden', 2)
+    else refusedAs(ground, 'other', messageTypes, 'invalid_field')
   },
   'send-message': said('other: hello'),
   reply: said('other: replied', { speech: null }),
@@ -432,7 +441,15 @@ const expectedCodes = ({ column }: Ground): ReadonlySet<string> =>
     ...['schedule_host_job', 'create_periodic_agent', 'deploy'].map(type => `other ${type} forbidden`),
     ...['forbidden', 'conflict', 'invalid_field'].map(code => `main register_group ${code}`),
     ...(column.id === 'nanoclaw' ? ['other pause_task not_found'] : []),
-    ...(column.id === 'pynchy' ? ['main refresh_groups invalid_field'] : []),
+    ...(column.id === 'pynchy'
+      ? ['main refresh_groups invalid_field', 'other security:bash_check denied']
+      : []),
     ...(column.id === 'mdclaw' ? ['other schedule_task sender_mismatch'] : []),
-    ...(column.id === 'hatchway' ? ['main pause_task not_found'] : []),
+    ...(column.id === 'hatchway'
+      ? [
+          'main pause_task not_found',
+          'other check_shell denied',
+          ...['main', 'other'].map(folder => `${folder} send_message invalid_field`),
+        ]
+      : []),
   ])

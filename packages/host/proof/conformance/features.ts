@@ -13,7 +13,7 @@ const outside = (title: string): Feature => ({ title, by: 'outside' })
 const both = (title: string): Feature => ({ title, by: 'both' })
 
 const start = {
-  uid: inside('runs as uid 1000'),
+  uid: inside('runs as a user of its own, whom its files belong to'),
   folders: inside('finds its directories, all of them its own to write in'),
   document: inside('is given its document where it looks for it, in its shape'),
   environment: inside('finds its variables in the environment'),
@@ -36,6 +36,7 @@ const said = {
 } as const
 
 const told = {
+  who: inside('is told who said what and when, in its project’s own form'),
   followup: both('a follow-up while it works: its shape, answered by the same run'),
   inbox: inside('a message in its inbox: its shape'),
   close: both('is asked to finish, in its way, and ends'),
@@ -121,6 +122,7 @@ const snapshots = {
   'groups-main': inside('`available_groups.json` of the main group: every key and type'),
   'groups-others': inside('… of another group: nothing in it'),
   todos: inside('`todos.json`: every key and type'),
+  'todo-done': both('completes a todo by renaming a list of its own over `todos.json`'),
   services: inside('`services.json`: every key and type'),
   readonly: inside('cannot be written or replaced from inside'),
 } as const

@@ -164,7 +164,7 @@ export async function openProject({ onTestFinished }: Ending, options: ProjectOp
     await exited
   }
   onTestFinished(async ({ task }) => {
-    await end('SIGTERM')
+    while (supervisors.length > 0) await end('SIGTERM')
     if (task.result?.state === 'fail') console.error(output)
     rmSync(home, { recursive: true, force: true })
   })

@@ -132,7 +132,7 @@ export async function openArena({ users, env = {} }: ArenaOptions): Promise<Aren
         HATCHWAY_DURABILITY: 'process',
         HATCHWAY_GRACE_MS: '300',
         HATCHWAY_SWEEP_MS: '1000',
-        ...(users.host === 0 && { HATCHWAY_CONTAINER_UID: String(users.attacker) }),
+        ...(users.host === 0 && users.attacker !== 0 && { HATCHWAY_CONTAINER_UID: String(users.attacker) }),
         ...env,
       },
       under: ordinary ? [process.execPath, join(import.meta.dirname, 'daemon.ts'), String(users.host)] : [],

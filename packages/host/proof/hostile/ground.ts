@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, createServer as listen } from 'node:net'
 import { join } from 'node:path'
@@ -25,8 +34,6 @@ const mainGroup = { folder: 'main', jid: 'local:main' }
 
 /** Must not be seen by anybody but the provider. */
 export const modelKey = 'sk-hostile-0123456789abcdef0123456789abcdef'
-
-const containerUser = process.getuid?.() === 0 ? 1000 : undefined
 
 export type Ground = Awaited<ReturnType<typeof prepareGround>>
 
@@ -98,8 +105,9 @@ export async function prepareGround(options: GroundOptions) {
 
   /** something that a group's agent would ask for; its answer */
   const asks = async (folder: string, id: string, type: string, payload: object): Promise<unknown> => {
-    const owner = containerUser === undefined ? undefined : { uid: containerUser, gid: containerUser }
-    post(join(layout.ipc, folder, 'tasks'), JSON.stringify({ version: 1, id, type, payload }), { owner })
+    const directory = join(layout.ipc, folder, 'tasks')
+    const { uid, gid } = lstatSync(directory)
+    post(directory, JSON.stringify({ version: 1, id, type, payload }), { owner: { uid, gid } })
     return id
   }
   const answered = async (folder: string, id: string): Promise<Record<string, unknown>> => {
@@ -168,7 +176,7 @@ export async function prepareGround(options: GroundOptions) {
   const samples = makeSamples(known, options.seed, options.samples)
   writeFileSync(join(program, 'samples.jsonl'), samples.map(sample => JSON.stringify(sample)).join('\n'))
   chmodSync(program, 0o755)
-  if (containerUser !== undefined) chownSync(program, 0, 0)
+  if (process.getuid?.() === 0) chownSync(program, 0, 0)
   return {
     house,
     layout,
@@ -179,7 +187,6 @@ export async function prepareGround(options: GroundOptions) {
     samples,
     provider: upstream,
     decoy,
-    containerUser: containerUser ?? process.getuid?.() ?? 0,
   }
 }
 

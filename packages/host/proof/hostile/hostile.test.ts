@@ -529,13 +529,16 @@ for (const { who, users, oneUser, possible } of hosts) {
           `${forged}"version":1,"id":"${id}","type":"${type}","payload":${forged}${JSON.stringify(payload).slice(1)}}`,
         )
       const codes: Record<string, string> = {}
+      /** A file with lies in it is refused for them, and the same without is not allowed. */
       const refuse = (code: string, id: string, type: string, payload: object) => {
+        codes[`${id}-lies`] = 'invalid_field'
+        ask(`${id}-lies`, type, { nothing: null, ...payload })
         codes[id] = code
-        ask(id, type, payload)
+        arena.post('tasks', request(id, type, payload))
       }
       refuse('forbidden', 'f1', 'register_group', { jid: 'test:mine', name: 'n', folder: 'mine' })
       refuse('forbidden', 'f2', 'unregister_group', { jid: 'test:witness' })
-      refuse('forbidden', 'f3', 'refresh_groups', { nothing: null })
+      refuse('forbidden', 'f3', 'refresh_groups', {})
       refuse('forbidden', 'f4', 'send_message', { jid: 'test:witness', text: 'as if it were mine' })
       refuse('forbidden', 'f5', 'send_message', { jid: 'test:evil2', text: 'almost my own' })
       refuse('forbidden', 'f6', 'react', { jid: 'test:main', emoji: 'x' })
@@ -557,14 +560,14 @@ for (const { who, users, oneUser, possible } of hosts) {
         'messages',
         '{"type":"message","chatJid":"test:main","text":"as main","groupFolder":"main","isMain":true}',
       )
-      ask('own', 'send_message', { text: 'in my own name' })
+      arena.post('tasks', request('own', 'send_message', { text: 'in my own name' }))
       for (const [id, code] of Object.entries(codes)) {
         expect(await arena.answer(id), id).toMatchObject({ ok: false, error: { code } })
       }
       expect(await arena.answer('own')).toMatchObject({ ok: true })
       await arena.handled()
       const { evil: account } = await arena.close()
-      expect(account.refused).toEqual({ forbidden: 11, invalid_field: 1, sender_mismatch: 1 })
+      expect(account.refused).toEqual({ forbidden: 11, invalid_field: 8, sender_mismatch: 1 })
       expect(account.messages).toMatchObject([{ group: 'evil', jid: 'test:evil', text: 'in my own name' }])
     })
 

@@ -94,8 +94,8 @@ function decisionSamples(known: Known): Sample[] {
   const found: Sample[] = []
   const add = (what: string, type: string, payload: object, codes: readonly string[]) => {
     const lying = `${claims.slice(0, -1)},"version":1,"id":"${idHere}","type":"${type}","payload":${JSON.stringify(payload)}}`
-    for (const body of [envelope(type, payload), lying])
-      found.push({ kind: 'decision', what, drop: 'tasks', body: encode(body), codes })
+    found.push({ kind: 'decision', what, drop: 'tasks', body: encode(envelope(type, payload)), codes })
+    found.push({ kind: 'decision', what, drop: 'tasks', body: encode(lying), codes: ['invalid_field'] })
   }
   const task = { prompt: `prompt ${known.marker}`, schedule_type: 'interval', schedule_value: '3600000' }
   for (const { folder, jid } of known.others) {

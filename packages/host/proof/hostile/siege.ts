@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom } from '../random.ts'
@@ -66,7 +66,11 @@ export async function besiege(options: SiegeOptions): Promise<Finding[]> {
       throw new Error(`the agent of ${group} does not answer: ${problem}\n${log.slice(-2000)}`)
   }
   const doctorBefore = await doctor(ground)
-  const other = startWitness(ground.containerUser, join(layout.ipc, 'witness'), atEnd)
+  const other = startWitness(
+    lstatSync(join(layout.ipc, 'witness', 'tasks')).uid,
+    join(layout.ipc, 'witness'),
+    atEnd,
+  )
   await other.begun
   progress('quiet')
   await sleep(500)

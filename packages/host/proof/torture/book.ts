@@ -15,7 +15,7 @@ export type Kind =
   | 'memory'
   | 'message'
   | 'file'
-  /** scheduled runs */
+  /** scheduled runs of another group, which a person has to allow where whoever asks has secrets */
   | 'once'
   | 'interval'
   | 'cron'
@@ -68,7 +68,7 @@ export function openBook(): Book {
   }
 }
 
-/** Decided by a person before it happens. */
-export const isHeld = ({ kind }: Asked): boolean =>
-  kind === 'publish_again' || kind === 'publish_once' || kind === 'job'
-export const isTask = ({ kind }: Asked): boolean => kind === 'once' || kind === 'interval' || kind === 'cron'
+export const isTask = ({ kind }: Pick<Asked, 'kind'>): boolean =>
+  kind === 'once' || kind === 'interval' || kind === 'cron'
+/** Decided by a person before it happens: all that is asked where there are secrets goes out. */
+export const isHeld = ({ folder }: Asked): boolean => folder === 'office' || folder === 'vault'

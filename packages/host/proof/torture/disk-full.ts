@@ -99,8 +99,10 @@ export async function tortureFullDisk(run: PartRun): Promise<Finding[]> {
       await traffic.settle()
       await keeper.up()
       if (hurt.during !== 'kill' && keeper.pid() !== pid) tally.saw('it had to be started again')
-      const trouble = await answersRequests(scene)
-      if (trouble !== undefined) tally.saw(`${trouble} after there was room again`)
+      for (const kind of ['message', 'memory'] as const) {
+        const trouble = await answersRequests(scene, kind)
+        if (trouble !== undefined) tally.saw(`${kind}: ${trouble} after there was room again`)
+      }
     },
     { before: keeper.stop },
   )

@@ -29,7 +29,8 @@ export interface Household {
 }
 
 /**
- * main    asks for tasks and for commands on the host, which a person has to allow
+ * main    asks for tasks of clock, which nobody has to allow
+ * office  is a main group with secrets: a person has to allow its tasks of clock and its commands on the host
  * ann     talks with the concierge
  * bob     talks with an agent that is a command, which sends messages of its own
  * clock   is where scheduled runs happen
@@ -38,7 +39,7 @@ export interface Household {
  *
  * Whatever is asked through files is asked in groups without sessions: a container that ends takes its answers with it.
  */
-const folders = ['main', 'ann', 'bob', 'clock', 'desk', 'vault'] as const
+const folders = ['main', 'office', 'ann', 'bob', 'clock', 'desk', 'vault'] as const
 export type Folder = (typeof folders)[number]
 
 const groups = folders.map(
@@ -46,7 +47,7 @@ const groups = folders.map(
     folder,
     jid: `local:${folder}`,
     name: folder,
-    main: folder === 'main',
+    main: folder === 'main' || folder === 'office',
     dialect: 'hatchway',
     requires_trigger: false,
   }),
@@ -83,7 +84,13 @@ export async function openHousehold(options: HouseholdOptions): Promise<Househol
     `export default ${JSON.stringify({
       timezone: 'Europe/Berlin',
       web: { enabled: 'no' },
-      limits: { openTasks: 100_000, openRequests: 100_000, openTodos: 1_000_000 },
+      limits: {
+        openTasks: 100_000,
+        openTaskBytes: 1_073_741_824,
+        openRequests: 100_000,
+        openRequestBytes: 1_073_741_824,
+        openTodos: 1_000_000,
+      },
       // Short, so that sessions come and go.
       agents: { sandbox: 'bubblewrap', atOnce: 3, idleMs: 300, closeMs: 5000, runMs: 120_000, memoryMb: 512 },
       guard: { approvalMs: 86_400_000 },
@@ -94,7 +101,7 @@ export async function openHousehold(options: HouseholdOptions): Promise<Househol
         users: process.getuid?.() === 0 ? ['nobody'] : [],
       },
       groups: {
-        main: { containsSecrets: true },
+        office: { containsSecrets: true },
         vault: { containsSecrets: true },
         bob: { ...speaking, ...options.bob },
         clock: speaking,

@@ -11,19 +11,22 @@ export interface Keeper {
   pid(): number | undefined
   kill(): Promise<void>
   stop(): Promise<void>
-  /** its last words */
+  /** how it ended, if it has, and its last words */
   output(): string
 }
 
 export function createKeeper(household: Household, how: LaunchOptions = {}): Keeper {
   let daemon: Launched | undefined
   let isGone = true
+  let ending = ''
   const start = () => {
     const started = household.start(how)
     daemon = started
     isGone = false
-    started.exited.then(() => {
-      if (daemon === started) isGone = true
+    started.exited.then(({ code, signal }) => {
+      if (daemon !== started) return
+      isGone = true
+      ending = `ended with ${signal ?? `code ${code}`} after: `
     })
     return started
   }
@@ -41,6 +44,6 @@ export function createKeeper(household: Household, how: LaunchOptions = {}): Kee
     async stop() {
       if (daemon && !isGone) await daemon.stop()
     },
-    output: () => daemon?.output().slice(-400) ?? '',
+    output: () => `${isGone ? ending : ''}${daemon?.output().slice(-400) ?? ''}`,
   }
 }

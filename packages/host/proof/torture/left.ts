@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { markedProcesses } from '../../src/agents/sandboxes/processes.ts'
 import { isRoot } from './has.ts'
 import type { Household } from './household.ts'
 
@@ -17,17 +18,13 @@ export function leftBehind(household: Household, installation: string | undefine
   ]
 }
 
-function marked(installation: string): string[] {
-  const numbers = readdirSync('/proc').filter(name => /^\d+$/.test(name))
-  return numbers.flatMap(pid => {
-    const environment = readIfThere(`/proc/${pid}/environ`)?.split('\0') ?? []
-    const mark = environment.find(entry => entry.startsWith('HATCHWAY_RUN='))
-    if (!mark?.includes(`/${installation}/`)) return []
-    // Dead and only not yet buried counts as over.
-    if (/\) [ZX] /.test(readIfThere(`/proc/${pid}/stat`) ?? ') X ')) return []
-    return [`process ${pid} of ${mark.slice('HATCHWAY_RUN='.length)}`]
-  })
-}
+const marked = (installation: string): string[] =>
+  ['docker', 'podman', 'bubblewrap', 'process', 'job', 'deploy', 'daemon'].flatMap(kind =>
+    markedProcesses(kind, installation)
+      // Dead and only not yet buried counts as over.
+      .filter(({ pid }) => !/\) [ZX] /.test(readIfThere(`/proc/${pid}/stat`) ?? ') X '))
+      .map(({ pid, runId }) => `process ${pid} of ${kind} ${runId}`),
+  )
 
 const controlGroupsRoot = '/sys/fs/cgroup'
 function controlGroups(installation: string): string[] {

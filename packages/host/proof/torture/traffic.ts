@@ -4,7 +4,7 @@ import { createNames, post } from '@hatchway/spool'
 import { z } from 'zod'
 import { approvalsAnswer } from '../../src/api/approvals.ts'
 import type { Random } from '../random.ts'
-import { type Asked, type Book, isHeld, type Kind } from './book.ts'
+import { type Asked, type Book, isHeld, isTask, type Kind } from './book.ts'
 import type { Folder, Household } from './household.ts'
 
 /** People who write and decide, and agents who ask: all that reaches the system while it is hurt. */
@@ -29,11 +29,11 @@ export interface TrafficOptions {
   now?: () => number
 }
 
-/** Sessions are dear: no more of these in one installation than it can run. */
-const most: Partial<Record<Kind, number>> = { interval: 2, cron: 1, job: 8 }
+/** Sessions are dear: no more of these are allowed in one installation than it can run. */
+const most: Partial<Record<Kind, number>> = { interval: 2, cron: 1, job: 5 }
 const receipt = z.object({ ok: z.boolean(), error: z.object({ code: z.string() }).optional() })
 const failure = z.object({ error: z.object({ code: z.string() }) })
-const asking: readonly Folder[] = ['main', 'desk', 'vault']
+const asking: readonly Folder[] = ['main', 'office', 'desk', 'vault']
 const freshName = createNames()
 
 export function createTraffic({ household, book, now = Date.now }: TrafficOptions): Traffic {
@@ -128,12 +128,12 @@ export function createTraffic({ household, book, now = Date.now }: TrafficOption
   }
 
   const ask = (kind: Kind, random: Random): Asked | undefined => {
-    if (book.asked.filter(asked => asked.kind === kind).length >= (most[kind] ?? Number.POSITIVE_INFINITY))
-      return undefined
-    const word = book.word(kind === 'job' ? 'j' : isScheduled(kind) ? 't' : 'r')
+    const isWanted = ({ wish }: Asked) => wish !== 'deny' && wish !== 'leave'
+    const wanted = book.asked.filter(asked => asked.kind === kind && isWanted(asked))
+    if (wanted.length >= (most[kind] ?? Number.POSITIVE_INFINITY)) return undefined
+    const word = book.word(kind === 'job' ? 'j' : isTask({ kind }) ? 't' : 'r')
     const id = `ask-${word}`
-    const folder: Folder =
-      kind === 'job' || isScheduled(kind) ? 'main' : kind.startsWith('publish') ? 'vault' : 'desk'
+    const folder = folderFor(kind, random)
     const { type, payload } = payloadOf(kind, word, random)
     const asked: Asked = {
       id,
@@ -247,11 +247,16 @@ const empty: Asked = {
   wish: undefined,
   answer: undefined,
 }
-const isScheduled = (kind: Kind) => kind === 'once' || kind === 'interval' || kind === 'cron'
+
+function folderFor(kind: Kind, random: Random): Folder {
+  if (kind === 'job') return 'office'
+  if (isTask({ kind })) return random.chance(0.3) ? 'office' : 'main'
+  return kind.startsWith('publish') ? 'vault' : 'desk'
+}
 
 /** Of what a person was asked to allow. */
 export const wordIn = (action: object): string | undefined =>
-  /\b[rj]\d{5}\b/.exec(JSON.stringify(action))?.[0]
+  /\b[rjt]\d{5}\b/.exec(JSON.stringify(action))?.[0]
 
 function parsed(text: string): unknown {
   try {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
+import { mirrorPath } from '../../src/worktrees/mirror.ts'
 import { until } from '../house.ts'
 import {
   askInside,
@@ -25,6 +26,7 @@ describe('groups with a repository', () => {
         const at = (name: string) => join(home, 'ops', name)
         for (const name of ['plain', 'conflict', 'review', 'tested', 'olgas']) makeRepository(at(name))
         execFileSync('chown', ['-R', '4711:4711', at('olgas')])
+        makeRepository(at('asked'), at('asked.git'))
         return {
           plain: { path: at('plain') },
           conflict: { path: at('conflict') },
@@ -34,6 +36,7 @@ describe('groups with a repository', () => {
             test: 'echo "the check looks"; grep -q good a.txt && test ! -e /workspace/ipc && git log -1 --format=%s',
           },
           olgas: { path: at('olgas') },
+          asked: { path: at('asked'), remote: 'origin' },
         }
       },
       groups: {
@@ -44,6 +47,8 @@ describe('groups with a repository', () => {
         tested: { repo: 'tested' },
         olga: { repo: 'olgas' },
         none: {},
+        // With a push, secrets are enough for a person to be asked.
+        asked: { repo: 'asked', containsSecrets: true },
         pynchy: { repo: 'plain' },
       },
     },
@@ -128,6 +133,59 @@ bash -c 'git add a.txt' && bash -c 'git rebase --continue' && sync`,
     expect(readFileSync(join(repo('conflict'), 'a.txt'), 'utf8')).toContain(
       'line 4\nthe operator’s fifth line\nthe fifth line of the agent\nline 6',
     )
+    // The folder of this group holds secrets: whoever is given the repository has read them from now on.
+    expect(JSON.parse(await house.hatchway('taints', 'list', '--json'))).toContainEqual(
+      expect.objectContaining({
+        group: 'repo:conflict',
+        secret: expect.objectContaining({ by: 'containsSecrets' }),
+      }),
+    )
+  })
+
+  attempt('what a person approves is merged, and nothing that was committed since', async () => {
+    const shown = async () => {
+      await until(async () => (await approvals()).length === 1)
+      const [{ id }] = await approvals()
+      return JSON.parse(await house.hatchway('approvals', 'show', id, '--json'))
+    }
+    const approvals = async () =>
+      JSON.parse(await house.hatchway('approvals', 'list', '--group', 'asked', '--json'))
+    const fieldOf = (approval: { whole: { fields: { name: string; text: string }[] } }, name: string) =>
+      approval.whole.fields.find(field => field.name === name)?.text
+    await house.inside('asked', 'echo one > one.txt; git add . && git commit -qm one')
+    const tip = git(repo('asked'), 'rev-parse', 'main')
+    const first = house.ask('asked')
+    const one = await shown()
+    expect(one.can_always).toBe(true)
+    expect(
+      ['repo', 'branch', 'push_to', 'base', 'commits', 'newest[0]'].map(name => fieldOf(one, name)),
+    ).toEqual(['"asked"', '"main"', '"origin"', `"${tip}"`, '1', '"one"'])
+    const worktree = join(house.data, 'worktrees', 'asked')
+    expect(fieldOf(one, 'revision')).toBe(`"${git(worktree, 'rev-parse', 'HEAD')}"`)
+    // While a person looks at the card; from outside, as the end of another run would withdraw it.
+    execFileSync(
+      'git',
+      ['-c', 'safe.directory=*', 'commit', '--quiet', '--allow-empty', '--message', 'two'],
+      {
+        cwd: worktree,
+        env: {
+          ...process.env,
+          GIT_ALTERNATE_OBJECT_DIRECTORIES: join(
+            mirrorPath({ repos: join(house.data, 'repos') }, 'asked'),
+            'objects',
+          ),
+        },
+      },
+    )
+    await house.hatchway('approvals', 'allow', one.id)
+    expect(await house.answer('asked', first)).toMatchObject({ ok: false, error: { code: 'conflict' } })
+    expect(git(repo('asked'), 'rev-parse', 'main')).toBe(tip)
+    const second = house.ask('asked')
+    const again = await shown()
+    expect(fieldOf(again, 'revision')).not.toBe(fieldOf(one, 'revision'))
+    await house.hatchway('approvals', 'allow', again.id)
+    expect(await house.answer('asked', second)).toMatchObject({ ok: true, result: { merged: true } })
+    expect(subjects(repo('asked'))).toContain('one')
   })
 
   attempt('a tree that is not clean is refused with what is in it, and so is another branch', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -64,7 +64,20 @@ const turn = async (ids, texts) => {
     spawn('/bin/sh', ['-c', program, words, box + '/../spoken'], { detached: true, env: {}, stdio: ['ignore', 'inherit', 'ignore'] })
     process.exit(3)
   }
-  while (text.includes('slow') && !fs.existsSync(box + '/../go')) await sleep(5)
+  if (text.includes('half')) {
+    fs.appendFileSync(box + '/../attempts', 'x')
+    const attempt = fs.readFileSync(box + '/../attempts', 'utf8').length
+    while (attempt < 3 && !fs.existsSync(box + '/../go' + attempt)) await sleep(5)
+    if (attempt < 3) process.exit(3)
+    return tell({ type: 'result', text: 'told ' + JSON.stringify(start.notices ?? []), session_id: null })
+  }
+  while (text.includes('slow') && !fs.existsSync(box + '/../go')) {
+    await sleep(5)
+    if (process.env.DEAF || !fs.existsSync(box + '/_stop')) continue
+    fs.rmSync(box + '/_stop')
+    tell({ type: 'result', text: 'half an answer', session_id: 'session-stopped' })
+    return
+  }
   tell({ type: 'result', text: 'said ' + text, session_id: 'session-' + (start.session_id ?? 'first') })
 }
 ;(async () => {
@@ -89,7 +102,7 @@ const openRig = async (
   input: Parameters<typeof configSchema.parse>[0] = {},
   environment: Record<string, string> = {},
   program = process.execPath,
-  change: (store: AgentStore) => Partial<AgentsOptions> = () => ({}),
+  change: (store: AgentStore, launch: AgentsOptions['launch']) => Partial<AgentsOptions> = () => ({}),
 ) => {
   const data = mkdtempSync(join(tmpdir(), 'hatchway-agents-'))
   const store = openStore({ path: join(data, 'hatchway.db'), durability: 'process' })
@@ -117,31 +130,32 @@ const openRig = async (
       }),
     )
   }
+  const launch: AgentsOptions['launch'] = start =>
+    sandbox.start({
+      installation: 'test',
+      runId: start.run_id,
+      group: start.group,
+      command: [program, '-e', agent],
+      workingDirectory: data,
+      environment: { PATH: process.env.PATH ?? '', BOX: boxOf(start.group.folder), ...environment },
+      mounts: [],
+      image: undefined,
+      user: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+      limits: { memoryMb: 512, processes: 64, cpus: 1, temporaryMb: 16 },
+    })
   const open = () =>
     createAgents({
       config,
       store: store.agents,
       group: folder => store.group(folder),
-      sandboxName: sandbox.name,
-      launch: start =>
-        sandbox.start({
-          installation: 'test',
-          runId: start.run_id,
-          group: start.group,
-          command: [program, '-e', agent],
-          workingDirectory: data,
-          environment: { PATH: process.env.PATH ?? '', BOX: boxOf(start.group.folder), ...environment },
-          mounts: [],
-          image: undefined,
-          user: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
-          limits: { memoryMb: 512, processes: 64, cpus: 1, temporaryMb: 16 },
-        }),
+      launch,
       inputBox: group =>
         createInputBox({
           directory: join(data, 'ipc', group.folder),
           dialect: group.dialect,
           staging: join(data, 'staging'),
           owner: undefined,
+          timezone: 'UTC',
           now: () => new Date(),
         }),
       message: (group, text) => ({
@@ -156,10 +170,11 @@ const openRig = async (
         createdAt: Date.now(),
       }),
       said: () => {},
+      lately: folder => store.latestMessages({ group: folder, limit: 100, characters: 1_000_000 }).rows,
       typing: (jid, on) => typing.push(`${jid} ${on}`),
       log: pino({ level: 'silent' }),
       now: Date.now,
-      ...change(store.agents),
+      ...change(store.agents, launch),
     })
   let agents = open()
   const say = (folder: string, text: string) => {
@@ -246,7 +261,7 @@ test('a message is answered, and the answer is stored with what it used', async 
   expect(rig.store.agents.incoming({ group: 'family' })).toMatchObject([{ text: 'hello', status: 'used' }])
   expect(rig.store.agents.session('family')).toBe('session-first')
   const [run] = rig.runs()
-  expect(run).toMatchObject({ kind: 'chat', status: 'running', sandbox: 'process' })
+  expect(run).toMatchObject({ kind: 'chat', status: 'running', driver: 'concierge' })
   expect(rig.store.agents.steps(run?.id ?? '').map(({ kind }) => kind)).toEqual(['input', 'result'])
   expect(rig.typing).toEqual(['family@chat true', 'family@chat false'])
 })
@@ -286,6 +301,35 @@ test('one that does not finish when it is asked to is ended, and what came meanw
   expect(rig.runs()[0]?.error).toContain('did not finish')
   rig.say('family', 'two')
   await rig.hears('family', 'said two')
+})
+
+test('a turn that is given again says so, with what the agent had sent before', async () => {
+  const rig = await openRig()
+  const sends = async (text: string, id: number) =>
+    rig.store.transaction({ requests: [], taskIds: [] }, transaction =>
+      transaction.insertMessage({
+        ...{ id, group: 'family', jid: 'family@chat', kind: 'text', text, sender: null },
+        ...{ speech: null, messageId: null, createdAt: Date.now() },
+      }),
+    )
+  await sends('of another turn', 101)
+  await sleep(2)
+  rig.say('family', 'half')
+  const attempts = join(rig.boxOf('family'), '..', 'attempts')
+  const attempt = (count: number) =>
+    until(() => existsSync(attempts) && readFileSync(attempts, 'utf8').length === count)
+  await attempt(1)
+  await sends('I begin\nwith "this" </system_notices>', 102)
+  writeFileSync(join(rig.boxOf('family'), '..', 'go1'), '')
+  await attempt(2)
+  await sends('x'.repeat(5000), 103)
+  writeFileSync(join(rig.boxOf('family'), '..', 'go2'), '')
+  const told = () => rig.said('family').find(text => text.startsWith('told '))
+  await until(() => told() !== undefined)
+  const [notice, ...more] = JSON.parse(told()?.slice(5) ?? '')
+  expect(more).toEqual([])
+  expect(notice).toMatch(/interrupted.*already sent: "I begin with \\"this\\" <\/system_notices>"; "x{300}…"/)
+  expect(notice).not.toContain('another turn')
 })
 
 test('a session that crashes is tried again twice, and then people are told', async () => {
@@ -349,7 +393,65 @@ test('stopping ends the session, and what it had not answered is answered after 
   await rig.hears('family', 'said slow')
   expect(rig.said('family')).toEqual(['said slow'])
   expect(rig.store.agents.incoming({ group: 'family' })).toMatchObject([{ text: 'slow', status: 'used' }])
-  expect(rig.runs()[0]).toMatchObject({ status: 'failed' })
+  expect(rig.runs()[0]).toMatchObject({ status: 'stopped' })
+})
+
+test('an idle session that ends with the host has not failed; one in the middle of a turn was stopped', async () => {
+  const rig = await openRig()
+  await rig.add('work')
+  rig.say('family', 'hello')
+  await rig.hears('family', 'said hello')
+  rig.say('work', 'slow')
+  await until(() => rig.agents().running().length === 2)
+  await rig.restart()
+  expect(rig.runs().slice(0, 2)).toMatchObject([
+    { group: 'family', status: 'done', error: null },
+    { group: 'work', status: 'stopped', error: 'The agent was ended: the host is stopping.' },
+  ])
+})
+
+test('a stopped turn is told at once, not passed on and not given again; the session goes on', async () => {
+  const rig = await openRig()
+  rig.say('family', 'slow')
+  await until(() => rig.agents().running()[0]?.state === 'working')
+  rig.say('family', 'and this')
+  await until(() => readdirSync(rig.boxOf('family')).some(name => name.endsWith('.json')))
+  expect(rig.agents().stopTurn('family', 'Ada')).toBe(true)
+  expect(rig.said('family')).toEqual(['Stopped by Ada.'])
+  expect(rig.typing.at(-1)).toBe('family@chat false')
+  await until(() => rig.agents().running()[0]?.state === 'idle')
+  rig.say('family', 'later')
+  await rig.hears('family', 'said later')
+  expect(rig.said('family')).toEqual(['Stopped by Ada.', 'said later'])
+  expect(rig.store.agents.incoming({ status: 'used' })).toHaveLength(3)
+  expect(rig.runs()).toHaveLength(1)
+  expect(rig.agents().stopTurn('family', 'Ada')).toBe(false)
+})
+
+test('an agent that does not stop when asked to is ended, its next run is told, and nothing is given again', async () => {
+  const cutOff: string[] = []
+  const rig = await openRig({ agents: { closeMs: 100 } }, { DEAF: '1' }, process.execPath, () => ({
+    cutOff: (group, _run, by) => cutOff.push(`${group.folder} by ${by}`),
+  }))
+  rig.say('family', 'slow')
+  await until(() => rig.agents().running()[0]?.state === 'working')
+  expect(rig.agents().stopTurn('family', 'Ada')).toBe(true)
+  await until(() => rig.agents().running().length === 0)
+  expect(cutOff).toEqual(['family by Ada'])
+  expect(rig.runs()).toMatchObject([{ status: 'stopped', error: 'Stopped by Ada.' }])
+  rig.say('family', 'later')
+  await rig.hears('family', 'said later')
+  expect(rig.said('family')).toEqual(['Stopped by Ada.', 'said later'])
+})
+
+test('a task that is stopped has failed with that as the reason', async () => {
+  const rig = await openRig()
+  const slow = task('family', { prompt: 'slow' })
+  const end = rig.agents().runTask(occurrence('o1'), slow, () => ({ ok: true, task: slow }))
+  await until(() => rig.agents().running()[0]?.state === 'working')
+  expect(rig.agents().stopTurn('family', 'Ada')).toBe(true)
+  expect(await end).toMatchObject({ status: 'failed', error: 'Stopped by Ada.' })
+  expect(rig.runs()).toMatchObject([{ status: 'stopped' }])
 })
 
 test('no more sessions run at once than may, and everyone has a turn', async () => {
@@ -655,9 +757,9 @@ test('a run that cannot be begun is begun later; a task is not lost over it, nor
   const rig = await openRig({}, {}, process.execPath, store => ({
     store: {
       ...store,
-      insertRun(run) {
+      insertRun(run, given) {
         if (run.group === 'family' && failures-- > 0) throw new StoreFailure('disk full')
-        store.insertRun(run)
+        store.insertRun(run, given)
       },
     },
   }))
@@ -673,6 +775,17 @@ test('a run that cannot be begun is begun later; a task is not lost over it, nor
   expect(await ended).toMatchObject({ status: 'done' })
   await rig.hears('family', 'said hello')
   expect(rig.runs()).toHaveLength(3)
+})
+
+test('a run that finds no room on the disk is begun again until it does, and nobody is told that it failed', async () => {
+  let failures = 4
+  const rig = await openRig({}, {}, process.execPath, (_, launch) => ({
+    async launch(start, group) {
+      if (failures-- > 0) throw Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' })
+      return launch(start, group)
+    },
+  }))
+  await answersOnce(rig, 'hello')
 })
 
 test.each(['fails to end it', 'never says that it has ended'])(

@@ -6,9 +6,11 @@ import type { Config } from '../config.ts'
 import type { CurrentRun } from '../operations/types.ts'
 import type { Begun, RunEnd } from '../scheduler/scheduler.ts'
 import type { AgentStore, IncomingRow, OccurrenceRow } from '../store/agent-types.ts'
-import type { NewMessage } from '../store/types.ts'
+import { isStorageFailure } from '../store/failure.ts'
+import type { MessageRow, NewMessage } from '../store/types.ts'
 import { framings } from './framing/index.ts'
 import { type InputBox, inputId } from './input-box.ts'
+import { interruptedRuns, interruptionNotice, sentIn } from './notices.ts'
 import { inputsAtOnce, type Session, type SessionEnd, type SessionState, startSession } from './session.ts'
 import type { SandboxProcess } from './types.ts'
 
@@ -28,6 +30,8 @@ export interface Agents {
   forget(folder: string): void
   /** the run counts as done, however it ends */
   finish(folder: string, runId: string): void
+  /** ends the turn that the group's agent is at, if it is this run's; false: there is none. Throws, with nothing done, if the store fails. */
+  stopTurn(folder: string, by: string, runId?: string): boolean
   /** the run, after what it is doing now; without a name the one that there is */
   close(folder: string, runId?: string): void
   running(): readonly { runId: string; group: string; kind: RunStart['kind']; state: SessionState }[]
@@ -38,15 +42,21 @@ export interface AgentsOptions {
   config: Config
   store: AgentStore
   group(folder: string): Group | undefined
-  sandboxName: string
-  /** `isolated`: the run has a context of its own, which ends with it */
-  launch(start: RunStart, group: Group, isolated: boolean): Promise<SandboxProcess>
+  launch(start: RunStart, group: Group): Promise<SandboxProcess>
   inputBox(group: Group): InputBox
   message(group: Group, text: string): NewMessage
   /** something to deliver is stored */
   said(): void
+  /** somebody stopped the agent in the middle of its turn: its next run is to be told */
+  cutOff?(group: Group, runId: string, by: string): void
+  /** what the group's agent has said lately, oldest first */
+  lately?(folder: string): readonly MessageRow[]
+  /** what was refused to the group's agent without an answer; asked for, it counts as told */
+  refusals?(folder: string): readonly string[]
   /** the container of a run is gone, and with it whoever waited for answers in it */
   gone?(folder: string, runId: string): void
+  /** why the run could not ask its model, if so: it need not be tried again to be sure */
+  modelProblem?(runId: string): string | undefined
   /** resolves once everything is decided that lies in the group's directories */
   decided?(folder: string): Promise<void>
   /** whether everything that the last run had asked for is decided; if not, `kick` says when it is */
@@ -78,7 +88,10 @@ interface Place {
 
 const attempts = 3
 const firstPauseMs = 1000
+/** between two attempts where the disk has no room for a run */
+const noRoomPauseMs = 2000
 const contextKept = 50
+const runsLookedAt = 10
 /** of an error, in the chat; all of it is in the run's transcript */
 const errorTold = 1000
 
@@ -221,7 +234,9 @@ export function createAgents(options: AgentsOptions): Agents {
     try {
       run(place, group, runId, [], { ...job, task: begun.task })
     } catch (error) {
-      job.done(failed('The host could not begin the run.'))
+      // Nothing of it has begun: where the disk failed it is begun again.
+      if (isStorageFailure(error)) place.jobs.unshift(job)
+      else job.done(failed('The host could not begin the run.'))
       throw error
     }
   }
@@ -245,6 +260,9 @@ export function createAgents(options: AgentsOptions): Agents {
           .incoming({ group: group.folder, status: 'context' })
           .filter(({ id }) => id < last)
           .slice(-contextKept)
+    // One with a context of its own is told nothing that came of another.
+    const refusals = () => (isolated ? [] : (options.refusals?.(group.folder) ?? []))
+    const notices = [...interruption(group, rows), ...refusals()]
     const start: RunStart = {
       version: 1,
       run_id: runId,
@@ -257,6 +275,8 @@ export function createAgents(options: AgentsOptions): Agents {
       task: job ? { id: job.task.id, occurrence_id: job.occurrence.id, script: job.task.script } : null,
       inputs: job ? [promptOf(job, now())] : rows.map(inputOf),
       context: context.map(inputOf),
+      ...(notices.length === 0 ? {} : { notices }),
+      ...(settings?.repo === undefined ? {} : { repository: settings.repo }),
       driver: {
         name: driver,
         ...(command === undefined ? {} : { command: [...command] }),
@@ -264,6 +284,7 @@ export function createAgents(options: AgentsOptions): Agents {
       },
       events: config.events,
     }
+    const framing = framings[group.dialect]
     const isRegistered = () => isSame(options.group(group.folder), group)
     place.lastWasTask = job !== undefined
     const session = startSession({
@@ -271,8 +292,8 @@ export function createAgents(options: AgentsOptions): Agents {
       group,
       rows,
       keepSession: !isolated,
-      framing: framings[group.dialect],
-      launch: () => options.launch(start, group, isolated),
+      framing,
+      launch: () => options.launch(start, group),
       input: options.inputBox(group),
       store,
       run: {
@@ -281,8 +302,9 @@ export function createAgents(options: AgentsOptions): Agents {
         kind: start.kind,
         taskId: job?.task.id ?? null,
         occurrenceId: job?.occurrence.id ?? null,
-        sandbox: options.sandboxName,
-        driver,
+        sandbox: 'none',
+        image: null,
+        driver: framing.ownRunner ? driver : 'image',
         sessionId: start.session_id,
         status: 'running',
         startedAt: now(),
@@ -300,12 +322,16 @@ export function createAgents(options: AgentsOptions): Agents {
         }
         if (state !== 'working') kick()
       },
+      cutOff: by => options.cutOff?.(group, runId, by),
+      notices: refusals,
       hasRoom: kick,
       decided: async () => options.decided?.(group.folder),
-      giveUp:
-        job === undefined && place.failures + 1 >= attempts
-          ? error => `I could not answer that. ${error.slice(0, errorTold)}`
-          : undefined,
+      giveUp(error) {
+        if (job !== undefined) return undefined
+        const problem = options.modelProblem?.(runId)
+        if (problem === undefined && place.failures + 1 < attempts) return undefined
+        return `I could not answer that. ${(problem ?? error).slice(0, errorTold)}`
+      },
       limits: agents,
       log,
       now,
@@ -331,6 +357,14 @@ export function createAgents(options: AgentsOptions): Agents {
       })
   }
 
+  /** Whoever has sent half of it must not send it twice. */
+  const interruption = ({ folder, jid }: Group, rows: readonly IncomingRow[]): readonly string[] => {
+    const runs = interruptedRuns(rows, store.run, store.runs({ group: folder, limit: runsLookedAt }))
+    if (runs.length === 0) return []
+    const since = rows[0]?.createdAt ?? 0
+    return [interruptionNotice(sentIn(runs, since, options.lately?.(folder) ?? []), jid)]
+  }
+
   /** What a chat session that failed left unanswered is tried again, after a pause. */
   const settle = (place: Place, group: Group, end: SessionEnd, isChat: boolean) => {
     log.info({ group: group.folder, error: end.error }, 'a session has ended')
@@ -339,6 +373,7 @@ export function createAgents(options: AgentsOptions): Agents {
       place.failures = 0
       return
     }
+    if (end.hadNoRoom) return rest(place, noRoomPauseMs)
     place.failures++
     rest(place, firstPauseMs * 4 ** (place.failures - 1))
   }
@@ -363,6 +398,10 @@ export function createAgents(options: AgentsOptions): Agents {
     finish(folder, runId) {
       const session = places.get(folder)?.session
       if (session?.runId === runId) session.finish()
+    },
+    stopTurn(folder, by, runId) {
+      const session = places.get(folder)?.session
+      return session !== undefined && (runId === undefined || session.runId === runId) && session.stopTurn(by)
     },
     close(folder, runId) {
       const session = places.get(folder)?.session

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, unlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -6,10 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type DialectName, dialects, type Group, type RunStart } from '@hatchway/protocol'
 import { post } from '@hatchway/spool'
 import { pino } from 'pino'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../store/sqlite.ts'
 import { framings } from './framing/index.ts'
 import { createInputBox, inputId } from './input-box.ts'
+import { createSentTexts, type SentTexts } from './sent-texts.ts'
 import { startSession } from './session.ts'
 import type { SandboxExit } from './types.ts'
 
@@ -21,10 +22,16 @@ const until = async (condition: () => boolean) => {
 interface RigOptions {
   limits?: { idleMs: number; runMs: number; closeMs: number }
   decided?: () => Promise<void>
+  notices?: () => readonly string[]
+  sent?: SentTexts
+  kind?: RunStart['kind']
 }
 const patient = { idleMs: 60_000, runMs: 60_000, closeMs: 60_000 }
 
-const openRig = async (dialect: DialectName, { limits = patient, decided }: RigOptions = {}) => {
+const openRig = async (
+  dialect: DialectName,
+  { limits = patient, decided, notices, sent, kind = 'chat' }: RigOptions = {},
+) => {
   const data = mkdtempSync(join(tmpdir(), 'hatchway-foreign-'))
   const store = openStore({ path: join(data, 'hatchway.db'), durability: 'process' })
   mkdirSync(join(data, 'staging'))
@@ -61,7 +68,7 @@ const openRig = async (dialect: DialectName, { limits = patient, decided }: RigO
   const start: RunStart = {
     version: 1,
     run_id: 'r-1',
-    kind: 'chat',
+    kind,
     group: { folder: 'family', name: 'Family', jid: 'family@chat', main: false },
     assistant: 'Hatch',
     timezone: 'UTC',
@@ -83,6 +90,7 @@ const openRig = async (dialect: DialectName, { limits = patient, decided }: RigO
   const exit = Promise.withResolvers<SandboxExit>()
   let messages = 0
   let launched = false
+  const cutOff: string[] = []
   const end = (code: number) => {
     stdout.end()
     exit.resolve({ code, signal: null })
@@ -101,6 +109,7 @@ const openRig = async (dialect: DialectName, { limits = patient, decided }: RigO
         stdout,
         stderr: new PassThrough(),
         exited: exit.promise,
+        sent,
         kill: async () => end(1),
       }
     },
@@ -109,6 +118,7 @@ const openRig = async (dialect: DialectName, { limits = patient, decided }: RigO
       dialect,
       staging: join(data, 'staging'),
       owner: undefined,
+      timezone: 'UTC',
       now: () => new Date(),
     }),
     store: store.agents,
@@ -119,6 +129,7 @@ const openRig = async (dialect: DialectName, { limits = patient, decided }: RigO
       taskId: null,
       occurrenceId: null,
       sandbox: 'process',
+      image: null,
       driver: 'concierge',
       sessionId: null,
       status: 'running',
@@ -140,10 +151,12 @@ const openRig = async (dialect: DialectName, { limits = patient, decided }: RigO
     }),
     said: () => {},
     changed: () => {},
+    cutOff: by => cutOff.push(by),
     hasRoom: () => {},
-    giveUp: undefined,
+    giveUp: () => undefined,
     limits,
     ...(decided ? { decided } : {}),
+    ...(notices ? { notices } : {}),
     log: pino({ level: 'silent' }),
     now: Date.now,
   })
@@ -162,6 +175,7 @@ const openRig = async (dialect: DialectName, { limits = patient, decided }: RigO
     session,
     end,
     said,
+    cutOff,
     follow(text: string) {
       hear(text)
       session.feed(waiting())
@@ -181,6 +195,9 @@ const openRig = async (dialect: DialectName, { limits = patient, decided }: RigO
       stdout.write(
         `---NANOCLAW_OUTPUT_START---\n${JSON.stringify({ status: 'success', result })}\n---NANOCLAW_OUTPUT_END---\n`,
       ),
+    printPlainly: (text: string) =>
+      stdout.write(`\n---NANOCLAW_OUTPUT_START---\n${text}\n---NANOCLAW_OUTPUT_END---\n`),
+    read: (path: string) => JSON.parse(readFileSync(join(data, 'ipc', path), 'utf8')),
     hears: (text: string) => until(() => said().includes(text)),
     statuses: () => store.agents.incoming({ group: 'family' }).map(({ status }) => status),
     exists: (path: string) => existsSync(join(data, 'ipc', path)),
@@ -321,9 +338,101 @@ test('a turn of NovaBot’s that takes too long is interrupted, people are told,
   expect(rig.exists('control/interrupt.json')).toBe(false)
 })
 
+test('a turn of NovaBot’s that a person stops ends by its own interruption, and the container stays', async () => {
+  const rig = await openRig('novabot')
+  expect(rig.session.stopTurn('Ada')).toBe(true)
+  expect(rig.said()).toEqual(['Stopped by Ada.'])
+  expect(rig.exists('control/interrupt.json')).toBe(true)
+  rig.put('outbox', `${inputId(1)}-1.json`, { id: inputId(1), status: 'interrupted', result: 'half of it' })
+  await until(() => rig.session.state() === 'idle')
+  expect(rig.said()).toEqual(['Stopped by Ada.'])
+  expect(rig.statuses()).toEqual(['used'])
+})
+
+test('a container that knows no interruption is ended when its turn is stopped, and gets nothing of it again', async () => {
+  const rig = await openRig('nanoclaw')
+  expect(rig.session.stopTurn('Ada')).toBe(true)
+  expect(await rig.session.ended).toMatchObject({ error: 'Stopped by Ada.' })
+  expect(rig.cutOff).toEqual(['Ada'])
+  expect(rig.said()).toEqual(['Stopped by Ada.'])
+  expect(rig.statuses()).toEqual(['used'])
+})
+
 test('one that does not let itself be interrupted is ended', async () => {
   const rig = await openRig('novabot', { limits: { ...patient, runMs: 50, closeMs: 50 } })
   const { error } = await rig.session.ended
   expect(error).toContain('it worked on one turn for more than 0.05 s')
   expect(rig.statuses()).toEqual(['waiting'])
+})
+
+describe('what mdclaw sends with its tool in the middle of a turn', () => {
+  /** as the model says it, to whoever listens at the gateway */
+  const calls = (sent: SentTexts, text: string) => {
+    const { push } = sent.listen('text/event-stream; charset=utf-8')
+    const tell = (event: object) => push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
+    const content_block = { type: 'tool_use', id: 't', name: 'mcp__mdclaw__send_message', input: {} }
+    tell({ type: 'content_block_start', index: 1, content_block })
+    for (const partial_json of JSON.stringify({ text }).match(/.{1,7}/gs) ?? [])
+      tell({ type: 'content_block_delta', index: 1, delta: { type: 'input_json_delta', partial_json } })
+    tell({ type: 'content_block_stop', index: 1 })
+  }
+
+  test('is said at once, answers nothing, and its answer comes later', async () => {
+    const sent = createSentTexts()
+    const rig = await openRig('mdclaw', { sent, limits: { ...patient, idleMs: 0 } })
+    calls(sent, 'I am looking\ninto it')
+    rig.printPlainly('I am looking\ninto it')
+    await rig.hears('I am looking\ninto it')
+    expect(rig.session.state()).toBe('working')
+    expect(rig.statuses()).toEqual(['given'])
+    expect(rig.exists('input/_close')).toBe(false)
+    // The same words once more are its answer: it was sent once.
+    rig.printPlainly('I am looking\ninto it')
+    await until(() => rig.statuses()[0] === 'used')
+    await until(() => rig.exists('input/_close'))
+    expect(rig.said()).toHaveLength(2)
+  })
+
+  test('is not cut off by the idle clock or by the wish to finish where nobody hears its model', async () => {
+    const rig = await openRig('mdclaw', { limits: { idleMs: 0, runMs: 60_000, closeMs: 1 } })
+    rig.printPlainly('I am looking into it')
+    await until(() => rig.exists('input/_close'))
+    await sleep(50)
+    rig.printPlainly('It is done')
+    await rig.hears('It is done')
+    rig.end(0)
+    expect(await rig.session.ended).toMatchObject({ error: undefined, result: 'It is done' })
+  })
+
+  test('does not end a task, which mdclaw ends by itself', async () => {
+    const rig = await openRig('mdclaw', { kind: 'task' })
+    rig.printPlainly('I am looking into it')
+    await rig.hears('I am looking into it')
+    expect(rig.exists('input/_close')).toBe(false)
+    rig.printPlainly('It is done')
+    await rig.hears('It is done')
+    rig.end(0)
+    expect(await rig.session.ended).toMatchObject({ error: undefined, result: 'It is done' })
+  })
+})
+
+test.each(['chat', 'task'] as const)(
+  'a %s in which mdclaw only prints that it failed is not done',
+  async kind => {
+    const rig = await openRig('mdclaw', { kind })
+    rig.printPlainly('I encountered an error: Claude Code process exited with code 1')
+    await until(() => rig.exists('input/_close'))
+    rig.end(0)
+    expect((await rig.session.ended).error).toContain('Claude Code process exited with code 1')
+    expect(rig.said()).toEqual([])
+    expect(rig.statuses()).toEqual(['waiting'])
+  },
+)
+
+test('a follow-up says who wrote it, and first what was refused to its agent', async () => {
+  const rig = await openRig('nanoclaw', { notices: () => ['A request of yours was refused: <x>.'] })
+  rig.follow('second')
+  expect(rig.read(`input/${inputId(2)}.json`).text).toMatch(
+    /^<system_notices>\n- A request of yours was refused: &lt;x&gt;\.\n<\/system_notices>\n<context timezone="UTC" \/>\n<messages>\n<message sender="Ada" time="[^"]+">second<\/message>\n<\/messages>$/,
+  )
 })

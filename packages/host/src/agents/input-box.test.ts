@@ -29,7 +29,14 @@ const openBox = (owner?: Owner) => {
   mkdirSync(input, { recursive: true, mode: 0o755 })
   mkdirSync(staging, { mode: 0o700 })
   if (owner) chownSync(input, owner.uid, owner.gid)
-  const box = createInputBox({ directory, dialect: 'hatchway', staging, owner, now: () => new Date() })
+  const box = createInputBox({
+    directory,
+    dialect: 'hatchway',
+    staging,
+    owner,
+    timezone: 'UTC',
+    now: () => new Date(),
+  })
   return { root, input, staging, box }
 }
 

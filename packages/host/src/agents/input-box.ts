@@ -15,11 +15,14 @@ import type { IncomingRow } from '../store/agent-types.ts'
 export interface InputBox {
   /** the group's own, in which all of its boxes are */
   directory: string
-  post(row: IncomingRow): void
+  /** `notices`: what the host itself says first */
+  post(row: IncomingRow, notices?: readonly string[]): void
   place(file: OutgoingFile): void
   close(): void
   /** asks for the end of the turn, and tells how that wish is taken back; undefined: it is one that cannot be asked */
   interrupt(): (() => void) | undefined
+  /** the same, and takes back what was given and nobody has taken yet */
+  stop(): (() => void) | undefined
   /** only while nothing of the group runs */
   clear(): Promise<void>
   /** follow-ups that somebody took out; where a time is given (µs), before that */
@@ -36,9 +39,10 @@ export function createInputBox(options: {
   dialect: DialectName
   staging: string
   owner: Owner | undefined
+  timezone: string
   now(): Date
 }): InputBox {
-  const { directory, dialect, staging, owner, now } = options
+  const { directory, dialect, staging, owner, timezone, now } = options
   const posted = new Map<string, string>()
   const gone = new Map<string, number>()
 
@@ -57,9 +61,24 @@ export function createInputBox(options: {
     }
   }
 
+  const removeFile = (path: string) => {
+    const box = open(join(directory, dirname(path)))
+    if (!box) return
+    try {
+      remove(Buffer.from(`${box.path}/${basename(path)}`))
+    } finally {
+      box.close()
+    }
+  }
+  const wish = (file: OutgoingFile | undefined): (() => void) | undefined => {
+    if (!file) return undefined
+    place(file)
+    return () => removeFile(file.path)
+  }
+
   return {
     directory,
-    post(row) {
+    post(row, notices = []) {
       // What we put in changes the directory's time, too.
       look()
       const file = dialects[dialect].input(
@@ -70,25 +89,19 @@ export function createInputBox(options: {
           timestamp: new Date(row.createdAt).toISOString(),
         },
         inputId(row.id),
+        { timezone, notices },
       )
       place(file)
       posted.set(inputId(row.id), file.path)
     },
     place,
     close: () => place(dialects[dialect].close(now().toISOString())),
-    interrupt() {
-      const file = dialects[dialect].interrupt?.(now().toISOString())
-      if (!file) return undefined
-      place(file)
-      return () => {
-        const box = open(join(directory, dirname(file.path)))
-        if (!box) return
-        try {
-          remove(Buffer.from(`${box.path}/${basename(file.path)}`))
-        } finally {
-          box.close()
-        }
-      }
+    interrupt: () => wish(dialects[dialect].interrupt?.(now().toISOString())),
+    stop() {
+      for (const path of posted.values()) removeFile(path)
+      posted.clear()
+      const { interrupt, stop = interrupt } = dialects[dialect]
+      return wish(stop?.(now().toISOString()))
     },
     async clear() {
       posted.clear()
@@ -122,7 +135,7 @@ const passes = 1_000_000
  * must not keep the next run from starting. A directory within is dissolved: its files go, and its own directories come
  * up to be met in the next pass, so that no depth of them is too much for us.
  */
-async function empty(path: string): Promise<void> {
+export async function empty(path: string): Promise<void> {
   const top = open(path)
   if (!top) return
   const mark = `.gone-${randomUUID()}-`

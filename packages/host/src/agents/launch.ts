@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,11 +7,15 @@ import type { Owner } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Layout } from '../layout.ts'
+import type { Owners } from '../owners.ts'
 import type { AgentStore } from '../store/agent-types.ts'
 import type { Worktrees } from '../worktrees/worktrees.ts'
 import { framings } from './framing/index.ts'
+import { createHatchView } from './hatch-view.ts'
+import { keyOf, keyProblem, type ModelHealth, sentenceOf } from './model-health.ts'
 import { inside, mountsFor } from './mounts.ts'
-import type { Mount, Sandbox, SandboxProcess } from './types.ts'
+import { createSentTexts, type SentTexts } from './sent-texts.ts'
+import type { Mount, Sandbox, SandboxProcess, Sidecar } from './types.ts'
 
 /** From what a run should do to a sandbox that does it: mounts, environment, limits and, where a model is asked, its socket. */
 export type Launch = (start: RunStart, group: Group, sandbox: Sandbox) => Promise<SandboxProcess>
@@ -23,34 +28,52 @@ const shells = join(dirname(bundlePath), 'bin')
 const shellsInside = '/opt/hatchway/bin'
 /** An agent waits a little longer for a decision than a person may take. */
 const decisionMarginMs = 30_000
+/** how often the root of a hatch is looked at, where the container writes there */
+const lookMs = 200
 
 export function createLaunch(options: {
   config: Config
   layout: Layout
   installation: string
-  owner: Owner | undefined
+  owners: Owners
   store: Pick<AgentStore, 'addUsage'>
+  /** is told how requests to the model end */
+  health?: Pick<ModelHealth, 'note'>
   environment: NodeJS.ProcessEnv
   log: Logger
   now(): Date
+  /** of the group; those that are done, or not there, are left as they are */
+  completeTodos?(folder: string, ids: readonly string[]): void
   /** what groups have of repositories; left out: nothing */
   worktrees?: Pick<Worktrees, 'seenBy'> | undefined
 }): Launch {
-  const { config, layout, owner, log } = options
+  const { config, layout, owners, log } = options
 
-  const modelFor = async (start: RunStart, group: Group) => {
-    const key = options.environment[config.model.keyVariable] ?? ''
+  // Its name is in the mount table of the sandbox, so it does not tell the run's id.
+  const runDirectory = (start: RunStart) =>
+    join(layout.state, 'runs', createHash('sha256').update(start.run_id).digest('hex').slice(0, 16))
+
+  const modelFor = async (start: RunStart, group: Group, sent: SentTexts | undefined) => {
+    const key = keyOf(config, options.environment)
+    const problem = keyProblem(config, options.environment)
+    if (problem && start.driver.name === 'claude' && framings[group.dialect].ownRunner) {
+      // In a chat the run itself says so, in a moment.
+      options.health?.note(start.run_id, group, problem, start.kind === 'chat' ? 'quiet' : undefined)
+      throw new Error(sentenceOf(problem, config.model.keyVariable))
+    }
     // Which agent a stranger's image runs is its own matter.
     const asksModels = start.driver.name !== 'concierge' || !framings[group.dialect].ownRunner
-    if (!asksModels || key === '') return undefined
+    if (!asksModels || problem) return undefined
     // Node's http is fifteen megabytes, and most daemons are idle most of the time.
     const { serveModel } = await import('./model-socket.ts')
     return serveModel({
-      directory: join(layout.state, 'runs', start.run_id),
-      owner,
+      directory: runDirectory(start),
+      owner: owners(group.folder),
       url: config.model.url,
       key,
       log,
+      listen: sent?.listen,
+      onOutcome: outcome => options.health?.note(start.run_id, group, outcome),
       onUsage: ({ model, inputTokens, outputTokens }) =>
         options.store.addUsage({
           group: group.folder,
@@ -81,14 +104,27 @@ export function createLaunch(options: {
     const isIsolated = sandbox.isolated
     // An image brings its own program: a stranger's, or ours built into it.
     const brought = imageFor(config, group, sandbox) !== undefined
-    const model = await modelFor(start, group)
+    const sent = framing.mayGoOn ? createSentTexts() : undefined
+    const model = await modelFor(start, group, sent)
+    const view =
+      framing.rootFiles &&
+      createHatchView({
+        layout,
+        folder: group.folder,
+        owner: owners(group.folder),
+        ipcAt: framing.mountPoint,
+        snapshots: framing.rootFiles,
+        complete: ids => options.completeTodos?.(group.folder, ids),
+      })
+    await view?.prepare()
     const mounts = mountsFor({
       layout,
       group,
-      owner,
+      owner: owners(group.folder),
       ...(brought ? {} : { bundle: bundlePath, node: process.execPath }),
       ...(model ? { modelDirectory: model.directory } : {}),
       ipcAt: framing.mountPoint,
+      ...(view ? { hatch: view.mounts } : {}),
       requests: settings?.mounts ?? [],
       rules: { allowedFile: config.mountsAllowed, project, data: config.data },
     })
@@ -141,7 +177,9 @@ export function createLaunch(options: {
           ...(model
             ? {
                 ANTHROPIC_UNIX_SOCKET: places.socket,
-                ANTHROPIC_BASE_URL: 'http://localhost',
+                // Without a network of its own, a port would be open to everybody on this machine.
+                ANTHROPIC_BASE_URL: isIsolated ? `http://127.0.0.1:${inside.modelPort}` : 'http://localhost',
+                ...(isIsolated && framing.ownRunner ? { HATCHWAY_MODEL_PORT: String(inside.modelPort) } : {}),
                 // The host puts the real one in.
                 ANTHROPIC_API_KEY: 'kept-by-the-host',
                 IS_SANDBOX: isIsolated ? '1' : '0',
@@ -162,23 +200,51 @@ export function createLaunch(options: {
           ...(repository?.mounts ?? []),
         ],
         image: imageFor(config, group, sandbox),
-        user: userOf(owner),
+        ...(model && !framing.ownRunner ? { sidecar: modelPort(model.directory) } : {}),
+        user: userOf(owners(group.folder)),
         limits: config.agents,
       })
     } catch (error) {
       await model?.close()
       throw error
     }
+    let isBlocked = false
+    const look = () => {
+      try {
+        view?.look()
+        isBlocked = false
+      } catch (error) {
+        if (!isBlocked) log.warn({ err: error, run: start.run_id }, 'a list of todos could not be looked at')
+        isBlocked = true
+      }
+    }
+    const looking = view && setInterval(look, lookMs)
     const tidy = async () => {
+      clearInterval(looking)
+      look()
       await model?.close()
-      rmSync(join(layout.state, 'runs', start.run_id), { recursive: true, force: true })
+      rmSync(runDirectory(start), { recursive: true, force: true })
     }
     sandboxed.exited
       .finally(tidy)
       .catch(error => log.warn({ err: error, run: start.run_id }, 'a run’s socket could not be removed'))
-    return sandboxed
+    return model && sent ? { ...sandboxed, sent } : sandboxed
   }
 }
+
+/** Listens where `ANTHROPIC_BASE_URL` leads, beside an image that has no program of ours. */
+export const modelPort = (modelDirectory: string): Sidecar => ({
+  command: [inside.node, inside.bundle],
+  environment: {
+    HATCHWAY_MODEL_PORT: String(inside.modelPort),
+    ANTHROPIC_UNIX_SOCKET: inside.modelSocket,
+  },
+  mounts: [
+    { from: process.execPath, to: inside.node, writable: false },
+    { from: join(dirname(bundlePath), 'model-port.mjs'), to: inside.bundle, writable: false },
+    { from: modelDirectory, to: inside.model, writable: false },
+  ],
+})
 
 /** Only container engines have images. */
 export const imageFor = (

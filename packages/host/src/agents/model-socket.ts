@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, rmSync } from 'node:fs'
 import {
+  type ClientRequest,
   createServer,
-  type IncomingHttpHeaders,
   type IncomingMessage,
   Agent as PlainAgent,
   request as plainRequest,
@@ -11,11 +11,30 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { join } from 'node:path'
 import { type Owner, pinDirectory } from '@hatchway/spool'
 import type { Logger } from 'pino'
-import { type ModelUsage, readUsage } from './model-usage.ts'
+import type { ModelProblem } from './model-health.ts'
+import {
+  createKeyFilter,
+  headersOfAnswer,
+  type ModelRequest,
+  type Refusal,
+  requestFor,
+} from './model-request.ts'
+import { type ModelUsage, readUsage, type UsageReader } from './model-usage.ts'
+import type { SentTexts } from './sent-texts.ts'
 
 /**
  * The model through the hatch. A run without a network talks to this socket; we talk to the model API with the host's
- * key, which no sandbox ever sees. One address, one path prefix, two methods: nothing else can be reached through it.
+ * key, which no sandbox ever sees.
+ *
+ * Nothing is passed through. One request goes through these steps:
+ *
+ *   checked    method, path and headers are held against the rules in model-request.ts
+ *   read       its body is read to the end into our memory, within the limits of this run
+ *   asked      a new request is made of it, with a length of our own, on a connection that nobody else uses
+ *   answered   status and named headers go back, and the body as it comes, without the key
+ *
+ * A connection carries one request. If the agent hangs up while it is read, nothing is asked. If it hangs up later, the
+ * answer is read until it has said what is paid for, and is then ended.
  */
 export interface ModelSocketOptions {
   /** made for this run alone, and removed with it */
@@ -26,15 +45,23 @@ export interface ModelSocketOptions {
   key: string
   /** after every answered request, also one that cost nothing */
   onUsage(usage: ModelUsage): void
+  /** hears every answer before the agent does */
+  listen?: SentTexts['listen'] | undefined
+  /** after every request: what kept it from being answered, or undefined */
+  onOutcome?(problem: ModelProblem | undefined): void
   log?: Logger
   limits?: Partial<ModelSocketLimits>
 }
 
 interface ModelSocketLimits {
   requestBytes: number
+  /** of all requests of this run together, until they are sent */
+  heldBytes: number
   atOnce: number
   /** without a byte from the model */
   silenceMs: number
+  /** how long an answer is read that nobody waits for */
+  unheardMs: number
 }
 
 export interface ModelSocket {
@@ -43,117 +70,158 @@ export interface ModelSocket {
   close(): Promise<void>
 }
 
-const usualLimits: ModelSocketLimits = { requestBytes: 33_554_432, atOnce: 16, silenceMs: 600_000 }
+const usualLimits: ModelSocketLimits = {
+  requestBytes: 33_554_432,
+  heldBytes: 67_108_864,
+  atOnce: 16,
+  silenceMs: 600_000,
+  unheardMs: 120_000,
+}
 
-/** They belong to one connection, or are ours to set. */
-const notForwarded = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-  'host',
-  'authorization',
-  'x-api-key',
-  'cookie',
-  'set-cookie',
-  // Usage is read from what comes back, so it must come readable.
-  'accept-encoding',
-])
+const headerBytes = 32_768
+/** A body in pieces may cost half as much again on the wire, and a little more at the beginning. */
+const wireBytes = (bodyBytes: number) => 2 * headerBytes + 1.5 * bodyBytes
 
 export async function serveModel(options: ModelSocketOptions): Promise<ModelSocket> {
   const { directory, owner, key, log } = options
   const limits = { ...usualLimits, ...options.limits }
-  const upstream = new URL(options.url)
-  const secure = upstream.protocol === 'https:'
-  const agent = secure
-    ? new SecureAgent({ keepAlive: true, proxyEnv: process.env })
-    : new PlainAgent({ keepAlive: true, proxyEnv: process.env })
-  const send = secure ? secureRequest : plainRequest
+  const ask = createUpstream(options.url, limits.silenceMs)
+  const readBody = createBodyReader(limits)
   let underWay = 0
+  /** requests in a row that the API was not reached by, or failed at */
+  let failures = 0
+  let isKeyRefused = false
 
-  function forward(request: IncomingMessage, response: ServerResponse, path: string): void {
-    const headers = outgoing(request.headers, key)
-    const forwarded = send(
-      {
-        protocol: upstream.protocol,
-        // An IPv6 address stands in brackets in a URL and without them in a connection.
-        hostname: upstream.hostname.replace(/^\[|\]$/g, ''),
-        port: upstream.port || (secure ? 443 : 80),
-        method: request.method ?? 'GET',
-        path: upstream.pathname.replace(/\/$/, '') + path,
-        headers,
-        agent,
-        timeout: limits.silenceMs,
-      },
-      answer => {
-        const usage = readUsage(answer.headers['content-type'] ?? '')
-        response.writeHead(answer.statusCode ?? 502, withoutHops(answer.headers))
-        // Some clients wait for the headers of a stream before its first event.
-        response.flushHeaders()
-        answer.on('data', (chunk: Buffer) => usage.push(chunk))
-        answer.pipe(response)
-        answer.on('error', () => response.destroy())
-        answer.on('close', () => {
-          options.onUsage(usage.result() ?? { model: '', inputTokens: 0, outputTokens: 0 })
-          // A stream that broke off must not look complete to the agent.
-          if (!answer.complete) response.destroy()
-        })
-      },
-    )
-    forwarded.on('timeout', () => forwarded.destroy(new Error('the model did not answer in time')))
-    forwarded.on('error', error => {
-      if (response.destroyed) return
-      log?.warn({ error: error.message }, 'a request to the model API failed')
-      if (response.headersSent) response.destroy()
-      else refuse(response, 502, 'api_error', 'The host could not reach the model API.')
-    })
-    // The agent has gone: what it asked for need not be answered, or paid for.
-    response.on('close', () => {
-      if (!response.writableFinished) forwarded.destroy()
-    })
-
-    let size = 0
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= limits.requestBytes || response.headersSent) return
-      request.pause()
-      request.unpipe(forwarded)
-      tooLarge(response)
-      forwarded.destroy()
-    })
-    request.pipe(forwarded)
-    request.on('error', () => forwarded.destroy())
+  const count = (usage: ModelUsage) => {
+    try {
+      options.onUsage(usage)
+    } catch (error) {
+      // Thrown out of a stream's event it would end the host.
+      log?.error({ err: error }, 'the usage of a model could not be stored')
+    }
   }
 
-  const server = createServer((request, response) => {
-    const path = allowedPath(request.url ?? '')
-    if (path === undefined)
-      return refuse(
-        response,
-        404,
-        'not_found_error',
-        'Only paths below /v1/ of the model API are served here.',
-      )
-    if (request.method !== 'POST' && request.method !== 'GET')
-      return refuse(response, 405, 'invalid_request_error', 'Only GET and POST are forwarded.')
-    if (Number(request.headers['content-length'] ?? 0) > limits.requestBytes) return tooLarge(response)
-    if (underWay >= limits.atOnce)
-      return refuse(response, 429, 'rate_limit_error', 'Too many requests of this run are under way.')
+  const note = (problem: ModelProblem | undefined) => {
+    if (problem?.cause === 'key_refused') isKeyRefused = true
+    failures = problem?.cause === 'unreachable' || problem?.cause === 'failing' ? failures + 1 : 0
+    // One failure of the API's own is nothing yet: the agent tries again.
+    if (problem?.cause !== 'failing' || failures >= mostFailures) options.onOutcome?.(problem)
+  }
+
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    if (request.httpVersion !== '1.1') return refuse(response, oldVersion)
+    const wanted = requestFor(request.method, request.url ?? '', request.headers, key)
+    if ('status' in wanted) return refuse(response, wanted)
+    // For the rest of the run it stays so. Agents try again after 401, and not after this.
+    if (isKeyRefused) return refuse(response, keyRefused)
+    if (underWay >= limits.atOnce) return refuse(response, tooMany)
     underWay++
-    response.once('close', () => underWay--)
-    forward(request, response, path)
-  })
+    try {
+      const body = await readBody(request)
+      if ('status' in body) refuse(response, body)
+      // Otherwise the agent has gone before it had asked for anything.
+      else if (!response.destroyed) await answer(response, wanted, body)
+    } finally {
+      underWay--
+    }
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  const answer = (response: ServerResponse, wanted: ModelRequest, body: Body) =>
+    new Promise<void>(resolve => {
+      const asked = ask(wanted, body.bytes)
+      let usage: UsageReader | undefined
+      let unheard: NodeJS.Timeout | undefined
+
+      /** A stream is ended as soon as its cost is known; what is no stream the model makes to its end anyway. */
+      const endUnheard = () => {
+        if (usage?.mayStop()) asked.destroy()
+      }
+      const fail = (reason: string) => {
+        asked.destroy()
+        if (response.destroyed) return
+        log?.warn({ reason }, 'a request to the model API failed')
+        // A stream that broke off must not look complete to the agent.
+        if (response.headersSent) return response.destroy()
+        note({ cause: 'unreachable' })
+        refuse(response, failures < mostFailures ? unreachable : { ...unreachable, ...final })
+      }
+      response.on('close', () => {
+        if (response.writableFinished) return
+        unheard = setTimeout(() => asked.destroy(), limits.unheardMs)
+        // Neither it nor its answer keeps a host from ending.
+        unheard.unref()
+        asked.socket?.unref()
+        endUnheard()
+      })
+      asked.on('finish', body.release)
+      asked.on('timeout', () => fail('the model did not answer in time'))
+      asked.on('error', error => fail(error.message))
+      asked.on('close', () => {
+        clearTimeout(unheard)
+        body.release()
+        if (usage) count(usage.result())
+        resolve()
+      })
+      asked.on('response', incoming => {
+        incoming.on('error', error => fail(error.message))
+        const problem = unusable(incoming)
+        if (problem !== undefined) return fail(problem)
+        const reading = readUsage(incoming.headers['content-type'] ?? '')
+        const listener = options.listen?.(incoming.headers['content-type'] ?? '')
+        const filter = createKeyFilter(key)
+        usage = reading
+        const outcome = createOutcome(wanted.path, incoming.statusCode ?? 0)
+        if (!response.destroyed) {
+          response.writeHead(incoming.statusCode ?? 502, {
+            ...headersOfAnswer(incoming.headers, key),
+            connection: 'close',
+          })
+          // Some clients wait for the headers of a stream before its first event.
+          response.flushHeaders()
+        }
+        incoming.on('data', (chunk: Buffer) => {
+          reading.push(chunk)
+          listener?.push(chunk)
+          outcome.push(chunk)
+          if (response.destroyed) endUnheard()
+          else if (!response.write(filter.push(chunk))) incoming.pause()
+        })
+        response.on('drain', () => incoming.resume())
+        response.on('close', () => incoming.resume())
+        incoming.on('end', () => {
+          listener?.end()
+          note(outcome.problem())
+          response.end(filter.end())
+        })
+      })
+    })
+
+  const server = createServer(
+    {
+      insecureHTTPParser: false,
+      maxHeaderSize: headerBytes,
+      headersTimeout: 20_000,
+      requestTimeout: 120_000,
+      connectionsCheckingInterval: 5000,
+    },
+    (request, response) => {
+      serve(request, response).catch(error => {
+        log?.error({ err: error }, 'a request to the model could not be served')
+        response.destroy()
+      })
+    },
+  )
   server.maxConnections = 4 * limits.atOnce
+  // What follows on the same connection is nobody's request: Node answers it with 503.
+  server.maxRequestsPerSocket = 1
   // Without listeners Node would take CONNECT and upgrades as far as it can; with these they end at once.
   server.on('connect', (_request, socket) => socket.destroy())
   server.on('upgrade', (_request, socket) => socket.destroy())
   server.on('clientError', (_error, socket) => socket.destroy())
+  // Clients that ask first try again without asking.
+  server.on('checkContinue', (_request, response) => refuse(response, expectation))
+  server.on('checkExpectation', (_request, response) => refuse(response, expectation))
 
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory, { recursive: true, mode: 0o755 })
@@ -163,7 +231,6 @@ export async function serveModel(options: ModelSocketOptions): Promise<ModelSock
     server.closeAllConnections()
     await closed
     release()
-    agent.destroy()
     rmSync(directory, { recursive: true, force: true })
   }
   let closing: Promise<void> | undefined
@@ -202,38 +269,176 @@ async function listen(
   }
 }
 
-/** The path as it will be sent: nothing in it that another reader might resolve to outside of /v1/. */
-export function allowedPath(url: string): string | undefined {
-  const [path = '', ...query] = url.split('?')
-  if (!/^\/v1\/[A-Za-z0-9._~:@!$&'()*+,;=%/-]+$/.test(path)) return undefined
-  // Dots and slashes may also be written as %2e and %2f.
-  if (/%(2e|2f|5c|25|00)/i.test(path) || path.split('/').some(part => part === '..' || part === '.'))
-    return undefined
-  if (path.includes('//')) return undefined
-  return query.length === 0 ? path : `${path}?${query.join('?')}`
+/** A connection of its own for every request, so that no request can ever stand behind another one. */
+function createUpstream(url: string, silenceMs: number) {
+  const upstream = new URL(url)
+  const isSecure = upstream.protocol === 'https:'
+  const agent = isSecure
+    ? new SecureAgent({ keepAlive: false, proxyEnv: process.env })
+    : new PlainAgent({ keepAlive: false, proxyEnv: process.env })
+  const send = isSecure ? secureRequest : plainRequest
+  return ({ method, path, headers }: ModelRequest, body: Buffer): ClientRequest => {
+    const asked = send({
+      protocol: upstream.protocol,
+      // An IPv6 address stands in brackets in a URL and without them in a connection.
+      hostname: upstream.hostname.replace(/^\[|\]$/g, ''),
+      port: upstream.port || (isSecure ? 443 : 80),
+      method,
+      path: upstream.pathname.replace(/\/$/, '') + path,
+      headers: method === 'GET' ? headers : { ...headers, 'content-length': String(body.length) },
+      agent,
+      timeout: silenceMs,
+      insecureHTTPParser: false,
+    })
+    asked.end(method === 'GET' ? undefined : body)
+    return asked
+  }
 }
 
-function withoutHops(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const named = (headers.connection ?? '').split(',').map(name => name.trim().toLowerCase())
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !notForwarded.has(name) && !named.includes(name)),
-  )
+/** Why an answer cannot be given to an agent, if so. */
+function unusable({ statusCode = 0, headers }: IncomingMessage): string | undefined {
+  if (statusCode < 200 || (statusCode >= 300 && statusCode < 400)) return `it answered with ${statusCode}`
+  const coding = headers['content-encoding'] ?? 'identity'
+  return coding === 'identity' ? undefined : 'it answered in an encoding that was not asked for'
 }
 
-/** The sandbox's own key is a placeholder; ours takes its place, in the header it came in. */
-function outgoing(headers: IncomingHttpHeaders, key: string): IncomingHttpHeaders {
-  const kept = { ...withoutHops(headers), 'accept-encoding': 'identity' }
-  return headers.authorization !== undefined && headers['x-api-key'] === undefined
-    ? { ...kept, authorization: `Bearer ${key}` }
-    : { ...kept, 'x-api-key': key }
+/** Names that agents choose are repeated only if they look like names. */
+const unknownModel = /"message" ?: ?"(?:model: ?|[^"]{0,40}?model `)([A-Za-z0-9][\w.:@/-]{0,99})["`]/
+const errorBytes = 4096
+
+/** What an answer says about the model API, once it has come. Only errors are read, and only their beginning. */
+function createOutcome(path: string, status: number) {
+  let text = ''
+  // Some gateways cannot count, or list; that keeps nobody from being answered.
+  const isTurn = !path.includes('count') && !/^\/v1\/models(\/[^:]*)?$/.test(path)
+  return {
+    push(chunk: Buffer) {
+      if (status >= 400 && text.length < errorBytes) text += chunk.toString('latin1')
+    },
+    problem(): ModelProblem | undefined {
+      if (status === 401) return { cause: 'key_refused' }
+      if (status === 402 || (status === 400 && /credit balance/.test(text))) return { cause: 'no_credit' }
+      if (status === 429) return { cause: 'rate_limited' }
+      if (status >= 500) return { cause: 'failing' }
+      if (status !== 404 || !isTurn) return undefined
+      const model = unknownModel.exec(text)?.[1]
+      if (!/model/.test(text)) return { cause: 'unreachable' }
+      return model === undefined ? { cause: 'model_unknown' } : { cause: 'model_unknown', model }
+    },
+  }
 }
 
-function refuse(response: ServerResponse, status: number, type: string, message: string): void {
-  const body = JSON.stringify({ type: 'error', error: { type, message } })
+interface Body {
+  bytes: Buffer
+  /** it is sent, and no longer kept; may be called again */
+  release(): void
+}
+
+/**
+ * Reads bodies to their end. What counts is the memory that is set aside, not what has come: a sandbox may announce much
+ * and send nothing, or send each byte as a piece of its own.
+ */
+function createBodyReader(limits: ModelSocketLimits) {
+  let heldBytes = 0
+
+  return (request: IncomingMessage): Promise<Body | Refusal> =>
+    new Promise(resolve => {
+      let bytes = Buffer.alloc(0)
+      let size = 0
+      const release = () => {
+        heldBytes -= bytes.length
+        bytes = Buffer.alloc(0)
+        body.bytes = bytes
+      }
+      const body: Body = { bytes, release }
+      const stop = (refusal: Refusal) => {
+        request.removeAllListeners('data')
+        request.pause()
+        release()
+        resolve(refusal)
+      }
+      /** whether there is room for so many */
+      const reserve = (wanted: number): boolean => {
+        if (wanted > limits.requestBytes) stop(tooLarge)
+        else if (heldBytes + wanted - bytes.length > limits.heldBytes) stop(noRoom)
+        else {
+          const larger = Buffer.allocUnsafeSlow(wanted)
+          bytes.copy(larger, 0, 0, size)
+          heldBytes += wanted - bytes.length
+          bytes = larger
+          return true
+        }
+        return false
+      }
+      const announced = request.headers['content-length']
+      if (!reserve(announced === undefined ? Math.min(firstBytes, limits.requestBytes) : Number(announced)))
+        return
+      request.on('data', (chunk: Buffer) => {
+        const end = size + chunk.length
+        if (request.socket.bytesRead > wireBytes(end)) return stop(tooLarge)
+        if (end > bytes.length && !reserve(Math.max(end, Math.min(2 * bytes.length, limits.requestBytes))))
+          return
+        chunk.copy(bytes, size)
+        size = end
+      })
+      request.on('end', () => {
+        body.bytes = bytes.subarray(0, size)
+        resolve(body)
+      })
+      request.on('error', () => stop(brokenOff))
+      request.on('close', () => {
+        if (!request.complete) stop(brokenOff)
+      })
+    })
+}
+
+/** what is set aside for a body of unknown length */
+const firstBytes = 16_384
+
+const tooLarge: Refusal = {
+  status: 413,
+  type: 'request_too_large',
+  message: 'The request is larger than the host forwards.',
+}
+const noRoom: Refusal = {
+  status: 429,
+  type: 'rate_limit_error',
+  message: 'The requests of this run that are under way are too large together.',
+}
+const tooMany: Refusal = {
+  status: 429,
+  type: 'rate_limit_error',
+  message: 'Too many requests of this run are under way.',
+}
+const brokenOff: Refusal = {
+  status: 400,
+  type: 'invalid_request_error',
+  message: 'The request ended in the middle.',
+}
+const oldVersion: Refusal = {
+  status: 505,
+  type: 'invalid_request_error',
+  message: 'Only HTTP/1.1 is spoken here.',
+}
+const expectation: Refusal = {
+  status: 417,
+  type: 'invalid_request_error',
+  message: 'Send the request without Expect.',
+}
+const unreachable: Refusal = {
+  status: 502,
+  type: 'api_error',
+  message: 'The host could not reach the model API.',
+}
+
+/** No client tries again after this; after 401 and 502 some do, for minutes. */
+const final = { status: 400, type: 'invalid_request_error' }
+const mostFailures = 3
+const keyRefused: Refusal = { ...final, message: 'The model API refuses the host’s key.' }
+
+function refuse(response: ServerResponse, { status, type, message }: Refusal): void {
+  if (response.destroyed) return
   // The rest of what it wanted to send is not read.
   response.writeHead(status, { 'content-type': 'application/json', connection: 'close' })
-  response.end(body)
+  response.end(JSON.stringify({ type: 'error', error: { type, message } }))
 }
-
-const tooLarge = (response: ServerResponse) =>
-  refuse(response, 413, 'request_too_large', 'The request is larger than the host forwards.')

@@ -20,19 +20,21 @@ const eventSchema = z.object({ message: messageSchema.optional(), usage: usageSc
 /** Reads along with a response. Whatever it does not understand costs nothing, and never disturbs the response. */
 export interface UsageReader {
   push(chunk: Buffer): void
-  result(): ModelUsage | undefined
+  /** whether the rest of the response need not be waited for to know what was paid for */
+  mayStop(): boolean
+  result(): ModelUsage
 }
 
 const mostBytes = 8 * 1_048_576
+/** A name is a column of the usage table, and some gateways repeat whatever the sandbox has sent as one. */
+const modelName = /^[\w.:@/ -]{1,200}$/
 
 export function readUsage(contentType: string): UsageReader {
   const found = { model: '', inputTokens: 0, outputTokens: 0 }
-  let any = false
   const take = (value: z.infer<typeof messageSchema>) => {
-    if (value.model !== undefined) found.model = value.model
+    if (value.model !== undefined && modelName.test(value.model)) found.model = value.model
     const { usage } = value
     if (!usage) return
-    any = true
     const input =
       (usage.input_tokens ?? 0) +
       (usage.cache_creation_input_tokens ?? 0) +
@@ -41,21 +43,32 @@ export function readUsage(contentType: string): UsageReader {
     found.inputTokens = Math.max(found.inputTokens, input)
     found.outputTokens = Math.max(found.outputTokens, usage.output_tokens ?? 0)
   }
-  const result = () => (any ? found : undefined)
-  return contentType.includes('text/event-stream') ? fromEvents(take, result) : fromDocument(take, result)
+  return contentType.includes('text/event-stream') ? fromEvents(take, found) : fromDocument(take, found)
 }
 
 type Take = (value: z.infer<typeof messageSchema>) => void
 
-function fromEvents(take: Take, result: UsageReader['result']): UsageReader {
+/** what an event adds around a piece of text, and how many bytes of text make a token, both roughly */
+const envelopeBytes = 80
+const bytesPerToken = 4
+
+function fromEvents(take: Take, found: ModelUsage): UsageReader {
   let rest = Buffer.alloc(0)
+  let contentBytes = 0
+  let isBegun = false
+  let isEnded = false
   const line = (text: string) => {
-    // Only these two carry usage; the many others are not worth parsing.
-    if (!text.startsWith('data:') || !/message_start|message_delta/.test(text)) return
+    if (!text.startsWith('data:')) return
+    // Only two of the others carry usage; the rest is not worth parsing.
+    if (text.includes('"content_block_delta"')) contentBytes += Math.max(1, text.length - envelopeBytes)
+    if (!/message_start|message_delta/.test(text)) return
     const event = eventSchema.safeParse(parsed(text.slice(5)))
     if (!event.success) return
+    if (event.data.message?.usage) isBegun = true
     if (event.data.message) take(event.data.message)
-    if (event.data.usage) take({ usage: event.data.usage })
+    if (!event.data.usage) return
+    take({ usage: event.data.usage })
+    isEnded = true
   }
   return {
     push(chunk) {
@@ -66,14 +79,18 @@ function fromEvents(take: Take, result: UsageReader['result']): UsageReader {
       }
       if (rest.length > mostBytes) rest = Buffer.alloc(0)
     },
+    mayStop: () => isBegun,
     result() {
       line(rest.toString('utf8').trim())
-      return result()
+      rest = Buffer.alloc(0)
+      // Output is told at the end of a stream. Of one that was broken off we count what we have seen of it.
+      const seen = isEnded ? 0 : Math.ceil(contentBytes / bytesPerToken)
+      return { ...found, outputTokens: Math.max(found.outputTokens, seen) }
     },
   }
 }
 
-function fromDocument(take: Take, result: UsageReader['result']): UsageReader {
+function fromDocument(take: Take, found: ModelUsage): UsageReader {
   const chunks: Buffer[] = []
   let size = 0
   return {
@@ -81,11 +98,12 @@ function fromDocument(take: Take, result: UsageReader['result']): UsageReader {
       size += chunk.length
       if (size <= mostBytes) chunks.push(chunk)
     },
+    mayStop: () => false,
     result() {
       const message =
         size <= mostBytes ? messageSchema.safeParse(parsed(Buffer.concat(chunks).toString())) : undefined
       if (message?.success) take(message.data)
-      return result()
+      return found
     },
   }
 }

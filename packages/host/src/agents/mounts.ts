@@ -16,6 +16,7 @@ export const inside = {
   node: '/opt/hatchway/node',
   model: '/run/hatchway',
   modelSocket: '/run/hatchway/model.sock',
+  modelPort: 7711,
 } as const
 
 export interface MountsOptions {
@@ -31,6 +32,8 @@ export interface MountsOptions {
   modelDirectory?: string
   /** where a foreign image looks for the hatch */
   ipcAt?: string
+  /** instead of the hatch as it is */
+  hatch?: readonly Mount[]
   requests?: readonly MountRequest[]
   rules: MountRules
 }
@@ -53,10 +56,12 @@ export function mountsFor(options: MountsOptions): CheckedMounts {
 
   const ipcAt = options.ipcAt ?? inside.ipc
   const mounts: Mount[] = [
-    { from: hatch, to: ipcAt, writable: false },
-    ...readdirSync(hatch, { withFileTypes: true })
-      .filter(entry => entry.isDirectory())
-      .map(({ name }) => ({ from: join(hatch, name), to: `${ipcAt}/${name}`, writable: true })),
+    ...(options.hatch ?? [
+      { from: hatch, to: ipcAt, writable: false },
+      ...readdirSync(hatch, { withFileTypes: true })
+        .filter(entry => entry.isDirectory())
+        .map(({ name }) => ({ from: join(hatch, name), to: `${ipcAt}/${name}`, writable: true })),
+    ]),
     { from: folder, to: inside.group, writable: true },
     // Also in its place in the folder: what is mounted upon can be neither moved nor replaced by a link to elsewhere.
     { from: home, to: `${inside.group}/.home`, writable: true },

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
-import type { Owner } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import { textMessage } from '../channels/text-message.ts'
 import type { Config } from '../config.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createJobRules } from '../jobs/rules.ts'
 import type { Layout } from '../layout.ts'
+import type { Owners } from '../owners.ts'
+import type { Retries } from '../retries.ts'
 import { systemClock } from '../scheduler/clock.ts'
 import { rightsOf } from '../scheduler/rights.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
@@ -18,16 +19,23 @@ import type { Worktrees } from '../worktrees/worktrees.ts'
 import { type Agents, createAgents } from './agents.ts'
 import { createInputBox } from './input-box.ts'
 import { createLaunch, imageFor, userOf } from './launch.ts'
+import { createModelHealth } from './model-health.ts'
 import { createGlobalFolder } from './mounts.ts'
+import { refusalNotices, shownRefusals } from './notices.ts'
 import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from './sandboxes/choose.ts'
 import { openUsedEngines } from './sandboxes/used.ts'
 import type { Sandbox } from './types.ts'
+
+/** How much of what an agent said is read to tell it what it had sent. */
+const latelySaid = { limit: 100, characters: 1_000_000, within: 20_000 }
 
 /** Sessions and schedule of a running daemon, put together. */
 export interface OpenAgents {
   agents: Agents
   scheduler: Scheduler
   choice: Choice
+  /** what keeps agents from asking their model, as far as is known */
+  modelWarning(): string | undefined
   stop(): Promise<void>
 }
 
@@ -36,12 +44,14 @@ export interface OpenAgentsOptions {
   layout: Layout
   store: Store
   positions: Positions
-  owner: Owner | undefined
+  owners: Owners
   typing(jid: string, on: boolean): void
   /** a message is stored */
   said(): void
-  /** the group's container is about to be started, for a run that may have a context of its own */
-  begins(folder: string, run: { id: string; isolated: boolean; taskId: string | null }): void
+  /** the group's container is about to be started */
+  begins(folder: string, run: { taskId: string | null }): void
+  /** somebody stopped the group's agent in the middle of its turn: its next run is to be told */
+  cutOff(group: Group, runId: string, by: string): void
   /** the group's container is gone, and with it whoever waited for answers */
   gone(folder: string, runId: string): void
   /** resolves once everything is decided that lies in the group's directories */
@@ -49,18 +59,26 @@ export interface OpenAgentsOptions {
   /** whether everything that the group's last run had asked for is decided */
   mayBegin(folder: string): boolean
   tasksChanged(folder: string): void
+  todosChanged(folder: string): void
+  /** the model can be asked again, or cannot any more */
+  modelChanged(): void
   /** what groups have of repositories; left out: nothing */
   worktrees?: Worktrees | undefined
+  retries: Retries
+  /** resolves once the group's files belong to its user */
+  settle(folder: string): Promise<void>
   log: Logger
 }
 
 export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents> {
-  const { config, layout, store, positions, owner, log } = options
+  const { config, layout, store, positions, owners, retries, log } = options
   const used = openUsedEngines(store)
   const installation = installationOf(store)
   createGlobalFolder(layout)
-  const sandboxes = createSandboxes(config)
-  const choice = await chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes)
+  const sandboxes = createSandboxes(config, { installation })
+  const choice = await used.trying(() =>
+    chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes),
+  )
   log.debug({ sandbox: choice.sandbox?.name, reason: choice.reason }, 'agents run in this sandbox')
   if (choice.warning !== undefined) log.warn(choice.warning)
 
@@ -73,15 +91,18 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     if (ended.length > 0) log.warn({ sandbox: name, runs: ended }, 'runs of an earlier process were ended')
   }
   for (const run of store.agents.runs({ status: 'running' })) {
+    const wasIdle =
+      run.kind === 'chat' && store.agents.incoming({ runId: run.id, status: 'given' }).length === 0
     store.agents.giveBack(run.id)
     options.gone(run.group, run.id)
     // What it had said that it was done with, it was.
-    const isFinished =
+    const wasFinished =
       run.occurrenceId !== null && store.agents.occurrence(run.occurrenceId)?.status === 'done'
+    const isOver = wasFinished || wasIdle
     store.agents.updateRun(run.id, {
-      status: isFinished ? 'done' : 'failed',
+      status: isOver ? 'done' : 'stopped',
       endedAt: Date.now(),
-      error: isFinished ? null : 'The host stopped during the run.',
+      error: isOver ? null : 'The host stopped during the run.',
     })
   }
 
@@ -91,6 +112,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     store,
     installation,
     environment: process.env,
+    retries,
     log,
     now: Date.now,
   })
@@ -114,32 +136,67 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
       ),
     )
   }
+  const message = (group: Group, text: string) => textMessage(positions.next(), group, text, Date.now())
+  const health = createModelHealth({
+    config,
+    environment: process.env,
+    tell: (group, text) =>
+      retries.inBackground('saying what is wrong with the model', () => {
+        store.agents.finishTurn({
+          runId: '',
+          group: group.folder,
+          usedIds: [],
+          sessionId: null,
+          keepSession: false,
+          message: message(group, text),
+        })
+        options.said()
+      }),
+    changed: options.modelChanged,
+    log,
+    now: Date.now,
+  })
   const launch = createLaunch({
     config,
     layout,
     installation,
-    owner,
+    owners,
     store: store.agents,
+    health,
     environment: process.env,
     log,
     now: () => new Date(),
+    completeTodos(folder, ids) {
+      const wanted = new Set(ids)
+      const done = store.transaction({ requests: [], taskIds: [] }, transaction => {
+        for (const todo of transaction.todos(folder))
+          if (!todo.done && wanted.has(todo.id))
+            transaction.updateTodo(folder, { ...todo, done: true }, Date.now())
+      })
+      void Promise.resolve(done).then(
+        () => options.todosChanged(folder),
+        error => log.error({ err: error, group: folder }, 'todos could not be completed'),
+      )
+    },
     worktrees: options.worktrees,
   })
   const roomIn = (group: Pick<Group, 'folder'>, sandbox: Sandbox): Room => ({
     sandbox,
     installation,
     image: imageFor(config, group, sandbox),
-    user: userOf(owner),
+    user: userOf(owners(group.folder)),
     limits: config.agents,
   })
   const agents = createAgents({
     config: { ...config, groups: instructed(config, options.worktrees) },
     store: store.agents,
     group: store.group,
-    sandboxName: choice.sandbox?.name ?? 'none',
-    launch: async (start, group, isolated) => {
-      options.begins(group.folder, { id: start.run_id, isolated, taskId: start.task?.id ?? null })
+    launch: async (start, group) => {
+      options.begins(group.folder, { taskId: start.task?.id ?? null })
       const sandbox = await sandboxOf(group)
+      const image = imageFor(config, group, sandbox) ?? null
+      store.agents.updateRun(start.run_id, { sandbox: sandbox.name, image })
+      await options.settle(group.folder)
       await options.worktrees?.ensure(group, roomIn(group, sandbox))
       return launch(start, group, sandbox)
     },
@@ -148,12 +205,20 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
         directory: join(layout.ipc, group.folder),
         dialect: group.dialect,
         staging: layout.staging,
-        owner,
+        owner: owners(group.folder),
+        timezone: config.timezone,
         now: () => new Date(),
       }),
-    message: (group, text) => textMessage(positions.next(), group, text, Date.now()),
+    lately: folder => store.latestMessages({ group: folder, ...latelySaid }).rows,
+    refusals: folder => refusalNotices(store.refusals.take(folder, shownRefusals)),
+    message,
+    modelProblem: health.problemOf,
     said: options.said,
-    gone: options.gone,
+    cutOff: options.cutOff,
+    gone(folder, runId) {
+      health.runEnded(runId)
+      options.gone(folder, runId)
+    },
     decided: options.decided,
     mayBegin: options.mayBegin,
     typing: options.typing,
@@ -163,6 +228,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   options.worktrees?.opened(async folder => {
     const group = store.group(folder)
     if (!group) throw new Error(`No group has the folder ${folder}.`)
+    await options.settle(folder)
     return roomIn(group, await sandboxOf(group))
   })
   const mayRun = rightsOf(store)
@@ -171,6 +237,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     config,
     log,
     clock: systemClock,
+    retries,
     run: (occurrence, task, begin) => (task.job ? jobs.run : agents.runTask)(occurrence, task, begin),
     mayRun: task => mayRun(task) ?? jobs.mayRun(task),
     changed: options.tasksChanged,
@@ -180,6 +247,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     agents,
     scheduler,
     choice,
+    modelWarning: health.warning,
     async stop() {
       const noted = scheduler.stop()
       await Promise.all([agents.stop(), jobs.stop()])

@@ -11,6 +11,7 @@ async function open(groups: readonly Group[], config: ConfigInput = {}) {
   let kicks = 0
   const refusals: object[] = []
   const rows: IncomingRow[] = []
+  const stops: string[] = []
   const reception = createReception({
     store,
     config: configSchema.parse(config),
@@ -24,10 +25,11 @@ async function open(groups: readonly Group[], config: ConfigInput = {}) {
       },
     },
     received: row => rows.push(row),
+    stop: ({ folder }, by) => stops.push(`${folder} by ${by}`),
   })
   const say = (folder: string, text: string, more: Partial<Incoming> = {}) =>
     reception.receive('test', saying(`chat:${folder}`, text, { at: 4000, ...more }))
-  return { store, reception, say, rows, refusals, kicks: () => kicks }
+  return { store, reception, say, rows, stops, refusals, kicks: () => kicks }
 }
 
 test('what is said is stored for the group of the chat, and the agents are told', async () => {
@@ -49,6 +51,18 @@ test('what is said is stored for the group of the chat, and the agents are told'
   expect(store.agents.incoming({})).toEqual([expected])
   expect(rows).toEqual([expected])
   expect(kicks()).toBe(1)
+})
+
+test('/stop ends what the agent is doing, once, wakes nobody, and is only for those who may write', async () => {
+  const groups = [groupOf('family', { trigger: '@hatch', requires_trigger: true })]
+  const { say, stops, kicks } = await open(groups, { groups: { family: { senders: ['ann'] } } })
+  expect(say('family', '/stop', { externalId: 'm1' })).toMatchObject({ ok: true, status: 'used' })
+  expect(say('family', '/stop', { externalId: 'm1' })).toMatchObject({ ok: true, id: undefined })
+  expect(say('family', '@Hatch /STOP ')).toMatchObject({ ok: true, status: 'used' })
+  expect(say('family', '/stop', { sender: 'eve' })).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+  expect(say('family', '/stop it')).toMatchObject({ status: 'context' })
+  expect(stops).toEqual(['family by Ann', 'family by Ann'])
+  expect(kicks()).toBe(0)
 })
 
 test('a chat nobody registered is refused, counted and logged without what was said', async () => {

@@ -12,7 +12,7 @@ import type { Store } from '../store/types.ts'
  * What people say comes in here, whatever channel it took. In a chat nobody registered, or from somebody who is not on
  * the group's list, it is refused (promise 9); where the agent has to be called by name and is not, it is kept as
  * context for the next time it is. While an agent waits for an answer of theirs, what answers it goes there and calls
- * nobody; so does what decides whether an agent may do something. Once stored it is never lost (promise 4).
+ * nobody; so does what decides whether an agent may do something. `/stop` ends what the agent is doing. Once stored it is never lost (promise 4).
  */
 export interface Reception {
   receive(channel: string, message: Incoming): Received
@@ -47,6 +47,8 @@ export function createReception(options: {
   received?(row: IncomingRow): void
   /** what somebody puts on the group's list by saying so; undefined: it is about something else */
   todo?(group: Group, words: string): ((said: NewIncoming) => number | undefined) | undefined
+  /** somebody wants the group's agent to stop what it is doing; left out: no agents are run here */
+  stop?(group: Group, by: string): void
   /** what agents ask people; left out: nothing */
   questions?: Pick<Questions, 'meantBy' | 'take' | 'choose'>
   /** what they are not to do without people; left out: nothing */
@@ -151,6 +153,12 @@ export function createReception(options: {
       const said = saidIn(channel, group, message, text)
       const isForAgent = isCalled(text, group, config.agents.assistant)
       const spoken = withoutCall(text, triggerOf(group, config.agents.assistant))
+      if (/^\/stop$/i.test(spoken.trim()) && !attachments) {
+        const id = receive({ ...said, status: 'used' })
+        counts[id === undefined ? 'repeated' : 'used']++
+        if (id !== undefined) options.stop?.(group, message.senderName || message.sender)
+        return { ok: true, id, status: 'used' }
+      }
       // Whoever asked for a file is told where it is.
       const words = textWithFiles({ text: spoken, attachments })
       const noting = attachments ? undefined : options.todo?.(group, words)

@@ -4,6 +4,7 @@ import type { Group, RunEvent, RunStart } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { textWithFiles } from '../attachments/text.ts'
 import type { AgentStore, IncomingRow, RunRow } from '../store/agent-types.ts'
+import { isStorageFailure } from '../store/failure.ts'
 import { createOutletReader } from './framing/outlet.ts'
 import type { Framing } from './framing/types.ts'
 import { type InputBox, inputId } from './input-box.ts'
@@ -16,6 +17,8 @@ import type { SandboxExit, SandboxProcess } from './types.ts'
  *
  *   working   it was given something that it has not answered yet
  *   idle      everything is answered; a follow-up is welcome until the idle time is over
+ *   stopping  a person stopped the turn. What it was given counts as answered by that, and what it still says of it is
+ *             not passed on. It is idle once it has ended the turn; one that cannot be asked to is ended
  *   closing   it was asked to finish; what comes now is for the next run (lesson 20)
  *             A turn that takes too long is ended with the sandbox, or, where the agent can be interrupted, by itself.
  *   ended     the sandbox is gone
@@ -24,7 +27,7 @@ import type { SandboxExit, SandboxProcess } from './types.ts'
  * ends, goes to the next run. Nothing that an agent does, and no failure of the store or the disk, may throw out of an
  * event or a timer: that would end the host.
  */
-export type SessionState = 'working' | 'idle' | 'closing' | 'ended'
+export type SessionState = 'working' | 'idle' | 'stopping' | 'closing' | 'ended'
 
 export interface SessionEnd {
   /** undefined: it ended as it should */
@@ -34,6 +37,8 @@ export interface SessionEnd {
   /** whether it answered anything that it was given */
   answered: boolean
   woken: boolean
+  /** the disk or the database did not let it begin: it is begun again for as long as that lasts */
+  hadNoRoom: boolean
 }
 
 export interface Session {
@@ -51,6 +56,11 @@ export interface Session {
   forget(): void
   /** it counts as done, however it ends */
   finish(): void
+  /**
+   * Ends the turn it is at; people are told so at once. False: there is no turn. Throws, with nothing done, if the store
+   * fails.
+   */
+  stopTurn(by: string): boolean
   /** after what it is doing now */
   close(): void
   /** now; what it has not answered waits for the next host */
@@ -76,12 +86,16 @@ export interface SessionOptions {
   /** it is stored */
   said(): void
   changed(state: SessionState): void
+  /** it had to be ended to stop its turn: its next run is to be told */
+  cutOff(by: string): void
+  /** what its agent is to hear with the next follow-up; asked once for each */
+  notices?(): readonly string[]
   /** there may be room for follow-ups that there was not before */
   hasRoom(): void
   /** resolves once everything is decided that it has put into its directories */
   decided?(): Promise<void>
   /** what people are told if this run fails, too; undefined: it is tried again */
-  giveUp: ((error: string) => string) | undefined
+  giveUp(error: string): string | undefined
   limits: { idleMs: number; runMs: number; closeMs: number }
   log: Pick<Logger, 'warn' | 'error'>
   now(): number
@@ -100,6 +114,8 @@ const outputLimit = 64_000_000
 const writtenAfter = 1_000_000
 /** turns that nobody asked for, one after the other */
 const unaskedLimit = 20
+/** messages in the middle of one turn */
+const betweenLimit = 100
 const silence = 'The agent ended without an answer.'
 /** how long an exit may take once nothing runs any more */
 const lostMs = 10_000
@@ -133,17 +149,23 @@ export function startSession(options: SessionOptions): Session {
   let lostTimer: NodeJS.Timeout | undefined
   let printed = 0
   let unasked = 0
+  let between = 0
   let killedBecause: string | undefined
   let toldError: string | undefined
   let result: string | null = null
   let spoke = false
   let answered = false
   let woken = true
+  /** the host stops */
   let stopping = false
+  let wasIdle = false
+  let hadNoRoom = false
   let isFinished = false
   let isForgotten = false
   /** takes back the wish that it ends its turn; undefined: it was not asked to */
   let interruption: (() => void) | undefined
+  /** who stopped the turn, if the run ended by that */
+  let stoppedBy: string | undefined
   let keepsSession = options.keepSession
   let isByDeploy = options.rows.length > 0 && options.rows.every(isDeployed)
   let sessionId = start.session_id
@@ -165,9 +187,11 @@ export function startSession(options: SessionOptions): Session {
       alarm(limits.runMs, interrupt)
     }
     if (!gone && next === 'idle') alarm(limits.idleMs, close)
+    if (!gone && next === 'stopping') alarm(limits.closeMs, () => cutOff('it did not stop when asked to'))
     if (!gone && next === 'closing') {
-      const seconds = limits.closeMs / 1000
-      alarm(limits.closeMs, () => kill(`it did not finish within ${seconds} s of being asked to`))
+      // Where the end of its turn is not known for certain, it may still be in the middle of one.
+      const patience = framing.mayGoOn ? Math.max(limits.runMs, limits.closeMs) : limits.closeMs
+      alarm(patience, () => kill(`it did not finish within ${patience / 1000} s of being asked to`))
     }
     if (announced === next) return
     announced = next
@@ -209,6 +233,43 @@ export function startSession(options: SessionOptions): Session {
     return true
   }
 
+  const stopTurn = (by: string): boolean => {
+    if (gone || state !== 'working' || killedBecause !== undefined) return false
+    const named = [...used]
+    for (const id of open.keys()) used.add(id)
+    try {
+      finishTurn(`Stopped by ${by}.`)
+    } catch (error) {
+      used.clear()
+      for (const id of named) used.add(id)
+      throw error
+    }
+    transcript.add('notice', `${by} stopped the turn.`)
+    stoppedBy = by
+    enter('stopping')
+    try {
+      interruption = input.stop()
+    } catch (error) {
+      options.log.warn({ err: error, ...about }, 'a session could not be asked to stop and is ended')
+    }
+    if (!interruption) cutOff('it cannot be asked to stop')
+    return true
+  }
+  const cutOff = (reason: string) => {
+    if (stoppedBy === undefined || gone || killedBecause !== undefined) return
+    options.cutOff(stoppedBy)
+    kill(reason)
+  }
+  /** The turn that was stopped is over. */
+  const onStopped = () => {
+    calm()
+    // A task is nothing but its one turn, so it stays stopped.
+    if (!isTask) stoppedBy = undefined
+    enter('idle')
+    if (isTask || unreachable !== undefined) close()
+    else options.hasRoom()
+  }
+
   const kill = (reason: string) => {
     if (gone || killedBecause !== undefined) return
     killedBecause = reason
@@ -228,6 +289,7 @@ export function startSession(options: SessionOptions): Session {
   }
   const stop = (reason: string) => {
     stopping = true
+    wasIdle = state === 'idle' || (state === 'closing' && open.size === 0)
     halted.resolve()
     kill(reason)
   }
@@ -286,6 +348,7 @@ export function startSession(options: SessionOptions): Session {
     const answers = finishTurn(wasInterrupted ? words : text, saidAt)
     if (answers > 0 || (isTask && isFirst)) {
       unasked = 0
+      between = 0
       printed = 0
       options.hasRoom()
     } else if (++unasked > unaskedLimit) kill('it went on talking without being asked')
@@ -296,7 +359,19 @@ export function startSession(options: SessionOptions): Session {
       return
     }
     enter('idle')
-    if (isTask || unreachable !== undefined) close()
+    if ((isTask && !framing.mayGoOn) || unreachable !== undefined) close()
+  }
+
+  /** Said while its turn goes on: nothing that it was given is answered by it. */
+  const onMessage = (text: string) => {
+    const said = text.slice(0, messageLimit).toWellFormed()
+    const message = said.trim() === '' ? undefined : options.say(said)
+    if (!message) return
+    if (++between > betweenLimit) return kill('it sent too many messages in one turn')
+    const kept = { runId, group: group.folder, usedIds: [], sessionId, keepSession: keepsSession, message }
+    if (!store.finishTurn(kept)) return
+    transcript.keep('text', said)
+    options.said()
   }
 
   const onEvent = (event: RunEvent, at: number | undefined): void => {
@@ -315,12 +390,21 @@ export function startSession(options: SessionOptions): Session {
       case 'step':
         transcript.add(event.kind, event.text, event.name)
         break
+      case 'message':
+        onMessage(event.text)
+        break
       case 'result':
         noteSession(event.session_id)
-        if (unasked <= unaskedLimit) onResult(event.text, at)
+        if (state === 'stopping') onStopped()
+        else if (unasked <= unaskedLimit) onResult(event.text, at)
         break
       case 'error':
         noteSession(event.session_id)
+        if (state === 'stopping') {
+          onStopped()
+          close()
+          break
+        }
         toldError = event.message.slice(0, errorLimit).toWellFormed()
         transcript.add('error', toldError)
         // What it could not answer is for a fresh run, and no other turn's answer is about it.
@@ -344,7 +428,7 @@ export function startSession(options: SessionOptions): Session {
   const follow = (started: SandboxProcess) => {
     listener = listenTo({
       sandbox: started,
-      reader: framing.createReader(),
+      reader: framing.createReader(started.sent),
       outlet:
         framing.outlet && createOutletReader(join(input.directory, framing.outlet.directory), framing.outlet),
       onEvent,
@@ -362,6 +446,9 @@ export function startSession(options: SessionOptions): Session {
 
   const explain = ({ code, signal, problem }: SandboxExit): string | undefined => {
     if (isFinished) return undefined
+    if (stoppedBy !== undefined) return `Stopped by ${stoppedBy}.`
+    // An idle session has nothing left to do: it ends with the host as it would have ended by itself.
+    if (stopping && wasIdle) return undefined
     const reason = toldError === undefined || stopping ? killedBecause : undefined
     if (reason !== undefined) {
       return `The agent was ended: ${reason}.${isLost ? ' Something of it may still be running.' : ''}`
@@ -387,6 +474,7 @@ export function startSession(options: SessionOptions): Session {
     } catch (error) {
       // What has been started and could not be spoken to must not stay.
       await sandbox?.kill().catch(failure => options.log.error({ err: failure, ...about }, 'it stays'))
+      hadNoRoom = isStorageFailure(error)
       return { code: null, signal: null, problem: error instanceof Error ? error.message : String(error) }
     }
   }
@@ -423,7 +511,9 @@ export function startSession(options: SessionOptions): Session {
     if (error !== undefined) transcript.keep('error', error)
     await note(() => {
       const words =
-        error !== undefined && !answered && open.size > 0 && !stopping ? options.giveUp?.(error) : undefined
+        error !== undefined && !answered && open.size > 0 && !stopping && !hadNoRoom
+          ? options.giveUp(error)
+          : undefined
       if (words !== undefined) {
         for (const id of open.keys()) used.add(id)
         finishTurn(words)
@@ -436,7 +526,7 @@ export function startSession(options: SessionOptions): Session {
       store.giveBack(runId)
       store.updateRun(runId, {
         sessionId,
-        status: error === undefined ? 'done' : 'failed',
+        status: error === undefined ? 'done' : stoppedBy !== undefined || stopping ? 'stopped' : 'failed',
         endedAt: now(),
         result,
         error: error ?? null,
@@ -448,19 +538,13 @@ export function startSession(options: SessionOptions): Session {
     } catch (failure) {
       options.log.warn({ err: failure, ...about }, 'the inbox of a run that has ended could not be emptied')
     }
-    return { error, result, answered, woken }
+    return { error, result, answered, woken, hadNoRoom }
   }
 
-  store.insertRun(run)
-  try {
-    store.give(
-      options.rows.map(({ id }) => id),
-      runId,
-    )
-  } catch (error) {
-    store.updateRun(runId, { status: 'failed', endedAt: now(), error: 'The host could not begin the run.' })
-    throw error
-  }
+  store.insertRun(
+    run,
+    options.rows.map(({ id }) => id),
+  )
   enter('working')
   const ended = work()
 
@@ -478,9 +562,11 @@ export function startSession(options: SessionOptions): Session {
         rows.map(({ id }) => id),
         runId,
       )
+      let notices = options.notices?.() ?? []
       for (const row of rows) {
         try {
-          input.post(row)
+          input.post(row, notices)
+          notices = []
         } catch (error) {
           // A full disk, or a directory of the agent's in its place. It is the next run's, with what came after it.
           unreachable = codeOf(error)
@@ -508,6 +594,7 @@ export function startSession(options: SessionOptions): Session {
     finish() {
       isFinished = true
     },
+    stopTurn,
     close,
     kill: stop,
     ended,

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Group } from '@hatchway/protocol'
+import type { SentTexts } from './sent-texts.ts'
 
 export type SandboxName = 'docker' | 'podman' | 'bubblewrap' | 'process'
 
@@ -23,8 +24,20 @@ export interface SandboxSpec {
   /** in the order they are laid over each other */
   mounts: readonly Mount[]
   image: string | undefined
+  /** left out: nothing beside it */
+  sidecar?: Sidecar
   user: { uid: number; gid: number }
   limits: { memoryMb: number; processes: number; cpus: number; temporaryMb: number }
+}
+
+/**
+ * A program of ours in the same network namespace, for an image that has none inside. It prints a line when it is ready,
+ * ends with its standard input, and the run ends with it. Only container engines have it.
+ */
+export interface Sidecar {
+  command: readonly string[]
+  environment: Readonly<Record<string, string>>
+  mounts: readonly Mount[]
 }
 
 export interface SandboxExit {
@@ -42,6 +55,8 @@ export interface SandboxProcess {
   stdout: Readable
   stderr: Readable
   exited: Promise<SandboxExit>
+  /** what its model sends with a tool, where that is worth knowing */
+  sent?: SentTexts | undefined
   /** resolves when nothing of it runs any more */
   kill(): Promise<void>
 }

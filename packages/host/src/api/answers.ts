@@ -36,6 +36,8 @@ export const statusAnswer = z
       })
       .nullable()
       .describe('null: none has been chosen yet'),
+    model_warning: z.string().nullable().describe('what keeps agents from asking their model'),
+    problem: z.string().nullable().describe('why nothing can be stored at the moment, such as a full disk'),
   })
   .meta({ id: 'Status' })
 
@@ -176,6 +178,11 @@ export const tasksAnswer = z.array(taskAnswer)
 export const messagesAnswer = z.array(messageAnswer)
 export const errorsAnswer = z.array(errorAnswer)
 export const commandsAnswer = z.array(commandAnswer)
+export const wipedAnswer = z.object({
+  folder: z.string(),
+  removed: z.number().describe('how many directories there were'),
+  still_tainted: z.array(z.string()).describe('text that lies elsewhere, and taints whoever is given it'),
+})
 export { resultSchema as resultAnswer }
 
 export type StatusAnswer = z.infer<typeof statusAnswer>
@@ -204,6 +211,8 @@ export const statusOf = (host: Host): StatusAnswer => {
           warning: choice.warning ?? (choice.sandbox ? null : choice.reason),
         }
       : null,
+    model_warning: host.agents()?.modelWarning() ?? null,
+    problem: host.retries.problem() ?? null,
   }
 }
 

@@ -1,12 +1,12 @@
 import { readFileSync, statSync } from 'node:fs'
-import type { RequestListener, Server } from 'node:http'
+import type { RequestListener, Server, ServerOptions } from 'node:http'
 import { createServer } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import { ConfigError } from '../config.ts'
 
 /** TLS with a certificate that is read anew when its files have changed, as they do every few weeks. */
 export interface Certificate {
-  createServer(listener: RequestListener): Server
+  createServer(options: ServerOptions, listener: RequestListener): Server
   /** before a connection is taken */
   renew(): void
 }
@@ -36,8 +36,9 @@ export function openCertificate(
   let lookAgainAt = 0
   let use = (_files: { cert: Buffer; key: Buffer }) => {}
   return {
-    createServer(listener) {
-      const server = createServer({ ...first, ...oldest }, listener)
+    createServer(options, listener) {
+      const handshake = { handshakeTimeout: options.headersTimeout }
+      const server = createServer({ ...options, ...handshake, ...first, ...oldest }, listener)
       // A stranger who breaks off a handshake is no failure of ours.
       server.on('tlsClientError', (_, connection) => connection.destroy())
       use = files => server.setSecureContext({ ...files, ...oldest })

@@ -52,7 +52,14 @@ export const listedQuestionAnswer = questionAnswer
 export const questionsAnswer = z.array(listedQuestionAnswer)
 
 const shown = z.object({
-  fields: z.array(z.object({ name: z.string(), text: z.string() })),
+  fields: z.array(
+    z.object({
+      name: z.string(),
+      text: z.string().describe('as people are to see it: a text is quoted and escaped'),
+      more: z.int().optional().describe('so many characters of it are left out'),
+      note: z.string().optional().describe('what a reader could overlook, such as mixed alphabets'),
+    }),
+  ),
   more: z.int().describe('so many characters are left out'),
 })
 
@@ -67,6 +74,7 @@ export const approvalAnswer = z
     always: z.boolean().describe('whether exactly this is allowed from now on'),
     expires_at: z.iso.datetime(),
     can_decide: z.boolean().describe('whether it is open, and the operator’s to decide'),
+    can_always: z.boolean().describe('whether it may be allowed from now on, too'),
   })
   .meta({ id: 'Approval' })
 

@@ -54,7 +54,7 @@ const statuses = {
   internal: 500,
 } as const satisfies Record<ErrorCode, number>
 
-type FailureStatus = 401 | (typeof statuses)[ErrorCode]
+type FailureStatus = 401 | 405 | (typeof statuses)[ErrorCode]
 
 export const statusFor = ({ code, status }: Pick<ApiError, 'code' | 'status'>): FailureStatus =>
   status ?? statuses[code]

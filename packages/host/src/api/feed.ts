@@ -19,7 +19,7 @@ export const feedEventAnswer = z.discriminatedUnion('kind', [
     run_id: z.string(),
     group: z.string(),
     run_kind: z.enum(['chat', 'task']),
-    state: z.enum(['working', 'idle', 'closing', 'ended']),
+    state: z.enum(['working', 'idle', 'stopping', 'closing', 'ended']),
   }),
   z.object({ kind: z.literal('changed'), what: z.enum(changeKinds) }),
   z

@@ -1,10 +1,11 @@
 import { folderSchema, type Group, payloads, resultSchema } from '@hatchway/protocol'
 import { z } from 'zod'
+import { folderContext } from '../guard/contexts.ts'
 import type { Host } from '../types.ts'
-import { type GroupAnswer, groupAnswer, groupsAnswer, newGroupRequest } from './answers.ts'
+import { type GroupAnswer, groupAnswer, groupsAnswer, newGroupRequest, wipedAnswer } from './answers.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { present } from './requests.ts'
-import { iso, notFound, type Route, resultOf } from './route.ts'
+import { iso, notFound, type Route, resultOf, unavailable } from './route.ts'
 
 const byFolder = z.object({ folder: folderSchema })
 
@@ -48,6 +49,20 @@ export const groupRoutes: readonly Route<HostContext>[] = [
   }),
   route({
     method: 'post',
+    path: '/groups/:folder/wipe',
+    summary:
+      'Remove the folder, home and worktree of a group, registered or not, and forget what it has read',
+    tag: 'groups',
+    role: 'admin',
+    params: byFolder,
+    answer: wipedAnswer,
+    async handle({ host }, { params }) {
+      if (!host.wipeGroup) throw unavailable('Only a running daemon wipes groups. Start it with hatchway up.')
+      return wipedAnswer.parse(resultOf(await host.wipeGroup(params.folder)))
+    },
+  }),
+  route({
+    method: 'post',
     path: '/groups/:folder/reset',
     summary: 'End the session of a group’s agent; the next one begins anew',
     tag: 'groups',
@@ -77,16 +92,13 @@ function registered(host: Host, folder: string): Group {
   return group
 }
 
-/** The conversation that goes on; what a run with a context of its own has read ends with it. */
-const ongoing = 'session'
-
 /** What is the same for all of them is looked up once. */
 function answersOf(host: Host): (group: Group) => GroupAnswer {
   const { config, store } = host
   const { limits, agents } = config
   const opened = host.agents()
   const running = opened?.agents.running() ?? []
-  const taints = store.taints.all().filter(({ context }) => context === ongoing)
+  const taints = store.taints.all().filter(({ context }) => context === folderContext)
   return group => {
     const { folder } = group
     const settings = Object.hasOwn(config.groups, folder) ? config.groups[folder] : undefined

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { SessionState } from '../agents/session.ts'
 import type { ChangeKind } from '../metrics/changes.ts'
+import { isStorageFailure } from '../store/failure.ts'
 import type { Host } from '../types.ts'
 import { commandOf } from './answers.ts'
 import type { FeedEventAnswer } from './feed.ts'
@@ -111,6 +112,7 @@ function createHostFeed(host: Host): HostFeed {
         .join(),
       tasks: occurrences.join(),
       jobs: occurrences.join(),
+      status: host.retries.problem() ?? '',
     }
   }
   const lookForChanges = () => {
@@ -136,8 +138,14 @@ function createHostFeed(host: Host): HostFeed {
   }
 
   const look = () => {
-    lookAtRuns()
-    lookForChanges()
+    try {
+      lookAtRuns()
+      lookForChanges()
+    } catch (error) {
+      // Nothing is missed: the next look finds it.
+      if (!isStorageFailure(error)) throw error
+      host.retries.failed('looking for changes', error)
+    }
     if (++ticks % 2 === 0) tellTraffic()
   }
 
@@ -190,7 +198,16 @@ function createHostFeed(host: Host): HostFeed {
   }
 }
 
-const watchedSigns = ['errors', 'messages', 'approvals', 'questions', 'deploys', 'tasks', 'jobs'] as const
+const watchedSigns = [
+  'errors',
+  'messages',
+  'approvals',
+  'questions',
+  'deploys',
+  'tasks',
+  'jobs',
+  'status',
+] as const
 
 /** Numbers of an earlier process, or of before it slept, must not pass for ours. */
 const newEpoch = () => randomBytes(6).toString('hex')

@@ -6,6 +6,7 @@ import type { Hono } from 'hono'
 import type { Host } from '../types.ts'
 import { type ApiOptions, createApi } from './app.ts'
 import type { Certificate } from './certificate.ts'
+import type { Connections } from './connections.ts'
 import { isEndless, sendEndless } from './streaming.ts'
 
 /** HTTP on connections that somebody else has accepted. */
@@ -14,6 +15,21 @@ export interface Http {
   /** Requests under way get their answer; a reader that has stopped reading does not hold up the end. */
   close(): Promise<void>
 }
+
+/** How long a connection may take for what. */
+const usualTimes = {
+  /** until a request's headers are here, and until a TLS handshake is done */
+  headersMs: 10_000,
+  /** until the whole request is here: an attachment over a slow line takes a while */
+  requestMs: 300_000,
+  /** without a byte in either direction */
+  stalledMs: 60_000,
+  /** between an answer and the next request */
+  idleMs: 5000,
+  /** how often that is looked at */
+  checkMs: 2000,
+}
+export type Times = typeof usualTimes
 
 const farewellMs = 2000
 const lookMs = 20
@@ -25,6 +41,8 @@ export const createHttp = (host: Host, options: Omit<ApiOptions, 'signal'>): Htt
 export function createHttpFor(
   createApp: (signal: AbortSignal) => Hono,
   certificate?: Certificate | undefined,
+  connections?: Connections | undefined,
+  times: Times = usualTimes,
 ): Http {
   const ending = new AbortController()
   const app = createApp(ending.signal)
@@ -38,7 +56,22 @@ export function createHttpFor(
     },
     { overrideGlobalObjects: false },
   )
-  const server = certificate ? certificate.createServer(listener) : createServer(listener)
+  const limits = {
+    headersTimeout: times.headersMs,
+    requestTimeout: times.requestMs,
+    keepAliveTimeout: times.idleMs,
+    connectionsCheckingInterval: times.checkMs,
+  }
+  const server = certificate ? certificate.createServer(limits, listener) : createServer(limits, listener)
+  if (connections) {
+    server.prependListener('request', connections.follow)
+    server.timeout = times.stalledMs
+    server.on('timeout', connection => {
+      // The host may take minutes for an answer. One that lies there unread is another matter.
+      const isOurTurn = connections.isAnswering(connection) && connection.writableLength === 0
+      if (!isOurTurn) connection.destroy()
+    })
+  }
   // It never listens, and only a server that does looks for connections that are idle or too slow.
   server.emit('listening')
   const open = new Set<Socket>()

@@ -27,7 +27,7 @@ export {
   wholeJobRunAnswer,
 } from './jobs.ts'
 export { DaemonGone } from './over-socket.ts'
-export { type RunAnswer, runsAnswer, type TranscriptAnswer, transcriptAnswer } from './runs.ts'
+export { type RunAnswer, runAnswer, runsAnswer, type TranscriptAnswer, transcriptAnswer } from './runs.ts'
 export { type RequestsAnswer, requestsAnswer, type ServicesAnswer, servicesAnswer } from './services.ts'
 export { periodicAnswer } from './sessions.ts'
 export type { OverviewAnswer } from './status.ts'

@@ -23,7 +23,7 @@ const largestBody = 65_536
 export function answerFailures(
   app: Hono,
   report: (error: Error) => void,
-  inWords: (c: Context, error: ApiError) => Response | undefined = () => undefined,
+  inWords: (c: Context, error: ApiError) => Response | Promise<Response> | undefined = () => undefined,
 ): void {
   app.onError((error, c) => {
     if (error instanceof ApiError) return inWords(c, error) ?? fail(c, error)

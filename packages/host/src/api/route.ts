@@ -103,7 +103,10 @@ const nothing = z.object({})
 const parsed = <S extends z.ZodType>(schema: z.ZodType, value: unknown): z.output<S> =>
   check(schema as z.ZodType<z.output<S>>, value)
 
-/** `callerOf` says who asks, or throws where they may not. */
+/**
+ * `callerOf` says who asks, or throws where they may not. A path that is known under other methods answers 405 to the
+ * rest; HEAD is a GET without its body, but not of what never ends: nobody would read it, and nothing would end it.
+ */
 export function mount<Context>(
   app: Hono,
   prefix: string,
@@ -112,9 +115,22 @@ export function mount<Context>(
   callerOf: (request: Request, route: Description) => Caller = () => operatorCaller,
 ): void {
   for (const route of routes) {
-    app.on(route.method.toUpperCase(), `${prefix}${route.path}`, request =>
-      route.respond(context, request, callerOf(request, route)),
+    app.on(route.method.toUpperCase(), `${prefix}${route.path}`, (request, next) =>
+      route.isStream && request.req.method === 'HEAD'
+        ? next()
+        : route.respond(context, request, callerOf(request, route)),
     )
+  }
+  const byPath = Map.groupBy(routes, ({ path }) => path)
+  for (const [path, known] of byPath) {
+    const allowed = known.flatMap(({ method, isStream }) =>
+      method === 'get' && !isStream ? ['GET', 'HEAD'] : [method.toUpperCase()],
+    )
+    app.all(`${prefix}${path}`, request => {
+      request.header('allow', allowed.join(', '))
+      const message = `This path does not take ${request.req.method}, but ${allowed.join(', ')}.`
+      throw new ApiError(refusal('not_found', message), 405)
+    })
   }
 }
 

@@ -1,13 +1,17 @@
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import pino from 'pino'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { until } from '../../proof/live.ts'
 import { roles } from '../config/web.ts'
 import type { Store } from '../store/types.ts'
-import type { Description } from './route.ts'
+import { type Description, routesWith } from './route.ts'
 import { published } from './routes.ts'
-import { type Answer, begin, byPassword, openDaemon, people, send, type Visitor } from './testing.ts'
+import { type Answer, begin, byPassword, folder, openDaemon, people, send, type Visitor } from './testing.ts'
+import { createWebApp } from './web-app.ts'
+import { openWebToken } from './web-token.ts'
 
 /**
  * Every route there is, from the list itself: who may use it, that nobody can be made to, and that what it answers is
@@ -30,6 +34,7 @@ const forApprovers = new Set([
   'post /api/chats/:jid/approvals/:id',
   'post /api/chats/:jid/files',
   'post /api/host/approvals/:id',
+  'post /api/host/runs/:id/stop',
 ])
 const onlyForAdmins = new Set(['get /api/host/backup'])
 
@@ -103,6 +108,7 @@ const examples = (known: Record<string, unknown>): Record<string, Example> => ({
     body: { folder: 'new', jid: 'local:new', name: '<img src=x onerror=alert(1)>' },
   },
   'post /api/host/groups/:folder/reset': { path: '/api/host/groups/main/reset', body: { message: 'begin' } },
+  'post /api/host/groups/:folder/wipe': { path: '/api/host/groups/main/wipe', status: 501 },
   'post /api/host/groups/:folder/finish': { path: '/api/host/groups/main/finish', status: 409 },
   'post /api/host/periodic-agents': {
     path: '/api/host/periodic-agents',
@@ -134,6 +140,7 @@ const examples = (known: Record<string, unknown>): Record<string, Example> => ({
   'post /api/host/errors/:id/replay': { path: `/api/host/errors/${known.refused}/replay` },
   'get /api/host/runs': { path: '/api/host/runs' },
   'get /api/host/runs/:id': { path: '/api/host/runs/run-1' },
+  'post /api/host/runs/:id/stop': { path: '/api/host/runs/run-1/stop', status: 409 },
   'get /api/host/usage': { path: '/api/host/usage' },
   'get /api/host/services': { path: '/api/host/services' },
   'get /api/host/requests': { path: '/api/host/requests' },
@@ -222,6 +229,7 @@ async function happened(store: Store): Promise<void> {
     taskId: null,
     occurrenceId: null,
     sandbox: 'process',
+    image: null,
     driver: 'concierge',
     sessionId: null,
     status: 'done',
@@ -275,6 +283,7 @@ async function happened(store: Store): Promise<void> {
         name: 'send',
         summary: 'send it',
         payload: { fields: [{ name: 'to', text: '<b>' }], more: 0 },
+        always: false,
       },
       taint: { corrupted: true, secret: true },
       why: 'because',
@@ -339,39 +348,116 @@ test('there is an example of every route', () => {
   expect(named.toSorted()).toEqual(all.map(({ name }) => name).toSorted())
 })
 
-test('each role may do what it may and no more, and strangers nothing', async () => {
-  const house = await openHouse()
-  const before = JSON.stringify([
-    house.host.store.groups(),
-    house.host.store.tasks({}),
-    house.host.quarantine.list(),
+const stateOf = ({ host }: House) =>
+  JSON.stringify([
+    host.store.groups(),
+    host.store.tasks({}),
+    host.store.approvals.rules(),
+    host.store.taints.all(),
+    host.store.agents.incoming({}),
+    host.quarantine.list(),
   ])
-  const routes = all.filter(({ route, name }) => route.role !== 'anyone' && name !== 'post /api/logout')
-  for (const { route, name } of routes) {
-    const example = house.examples[name] ?? { path: '' }
-    const stranger = await ask(house, route, example)
-    expect([name, stranger.status, stranger.json?.error?.code]).toEqual([name, 401, 'forbidden'])
-    for (const role of roles) {
-      const isEnough = roles.indexOf(role) >= roles.indexOf(route.role === 'anyone' ? 'viewer' : route.role)
-      // What may be done is done last, by the admin.
-      if (isEnough && route.method !== 'get') continue
-      const answer = await ask(house, route, example, house.visitors[role])
-      expect([name, role, isForRole(answer)]).toEqual([name, role, !isEnough])
-      if (isEnough) expect([name, answer.status]).toEqual([name, example.status ?? 200])
+
+test.each(['nobody', ...roles] as const)(
+  '%s gets of every route what its role says, and no more',
+  async who => {
+    const house = await openHouse()
+    const before = stateOf(house)
+    // In the order of the examples: what a later one needs is still there.
+    for (const [name, example] of Object.entries(house.examples)) {
+      const { route } = all.find(each => each.name === name) ?? {}
+      if (!route) throw new Error(name)
+      const answer = await ask(house, route, example, who === 'nobody' ? undefined : house.visitors[who])
+      const isEnough =
+        route.role === 'anyone' || (who !== 'nobody' && roles.indexOf(who) >= roles.indexOf(route.role))
+      const { status, json } = answer
+      if (isEnough) {
+        const expected = example.status ?? route.status ?? 200
+        expect([name, status, isForRole(answer)]).toEqual([name, expected, false])
+      } else if (who === 'nobody') {
+        expect([name, status, json?.error?.code]).toEqual([name, 401, 'forbidden'])
+      } else {
+        expect([name, status, isForRole(answer)]).toEqual([name, 403, true])
+      }
+    }
+    if (who === 'nobody' || who === 'viewer') expect(stateOf(house)).toBe(before)
+    if (who === 'approver') {
+      const said = house.host.store.agents.incoming({})
+      expect(said).toMatchObject([{ sender: 'operator', senderName: 'Abel' }])
+    }
+  },
+)
+
+test('a path answers 405 to every method but its own, and HEAD asks for the role that GET does', async () => {
+  const house = await openHouse()
+  const { port } = house
+  const before = stateOf(house)
+  const everyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']
+  for (const [path, known] of Map.groupBy(all, each => each.path)) {
+    const [first] = known
+    const example = house.examples[first?.name ?? '']
+    if (!first || !example) throw new Error(path)
+    const isLooked = known.some(({ route }) => route.method === 'get' && !route.isStream)
+    const allowed = [...known.map(({ route }) => route.method.toUpperCase()), ...(isLooked ? ['HEAD'] : [])]
+    for (const visitor of [{ headers: {} }, house.visitors.admin]) {
+      const headers = { origin: `http://127.0.0.1:${house.port}`, ...visitor.headers }
+      const [place = ''] = example.path.split('?')
+      // Another path of the list may fit, too: /tasks/upcoming is also a /tasks/:id.
+      const fits = all.filter(each => new RegExp(`^${each.path.replace(/:\w+/g, '[^/]+')}$`).test(place))
+      const taken = [...allowed, ...fits.map(({ route }) => route.method.toUpperCase())]
+      for (const method of everyMethod.filter(each => !taken.includes(each))) {
+        const answer = await send({ port }, example.path, { method, headers })
+        const given = String(answer.headers.allow).split(', ')
+        expect([path, method, answer.status, given.toSorted()]).toEqual([
+          path,
+          method,
+          405,
+          allowed.toSorted(),
+        ])
+      }
+    }
+    const looking = known.find(({ route }) => route.method === 'get')
+    if (!isLooked || !looking || looking.name === 'get /api/host/backup') continue
+    const { path: place } = house.examples[looking.name] ?? example
+    for (const visitor of [{ headers: {} }, house.visitors.viewer]) {
+      const { origin: _, ...headers } = visitor.headers as Record<string, string>
+      const head = await send({ port }, place, { method: 'HEAD', headers })
+      const get = await send({ port }, place, { headers })
+      expect([path, head.status, head.text]).toEqual([path, get.status, ''])
     }
   }
-  expect(
-    JSON.stringify([house.host.store.groups(), house.host.store.tasks({}), house.host.quarantine.list()]),
-  ).toBe(before)
-  expect(house.host.store.agents.incoming({})).toEqual([])
-  for (const { name } of changes.filter(({ name }) => forApprovers.has(name))) {
-    const { route } = all.find(each => each.name === name) ?? {}
-    const example = house.examples[name]
-    if (!route || !example) throw new Error(name)
-    const answer = await ask(house, route, example, house.visitors.approver)
-    expect([name, answer.status]).toEqual([name, example.status ?? route.status ?? 200])
-  }
-  expect(house.host.store.agents.incoming({})).toMatchObject([{ sender: 'operator', senderName: 'Abel' }])
+  expect(stateOf(house)).toBe(before)
+})
+
+test('the application has no route that the list does not name, but webhooks and the page', async () => {
+  const { host, config } = await openHouse()
+  if (!host.chats) throw new Error('there are no chats')
+  const app = createWebApp({
+    ...{ store: host.store, config, chats: host.chats, host, log: pino({ enabled: false }) },
+    ...{ directory: folder('page'), isServed: true, signal: new AbortController().signal },
+    token: openWebToken(folder('token')),
+  })
+  const found = app.routes
+    .filter(({ method }) => method !== 'ALL')
+    .map(({ method, path }) => `${method} ${path}`)
+  const listed = all.map(({ route, path }) => `${route.method.toUpperCase()} ${path}`)
+  expect(found.toSorted()).toEqual([...listed, 'POST /webhook/:name', 'GET /*'].toSorted())
+})
+
+test('a route without a role does not compile', () => {
+  const route = routesWith<unknown>()
+  const about = {
+    method: 'delete',
+    path: '/x',
+    summary: '',
+    tag: '',
+    answer: z.unknown(),
+    handle: () => 1,
+  } as const
+  // @ts-expect-error it does not say who may ask
+  expect(route(about)).not.toHaveProperty('role')
+  // @ts-expect-error nobody has this role
+  expect(route({ ...about, role: 'somebody' })).toHaveProperty('role')
 })
 
 test('no change is made without what only our own page can send', async () => {

@@ -1,22 +1,23 @@
 import { folderSchema, refusal } from '@hatchway/protocol'
 import { z } from 'zod'
-import type { RunRow, StepRow } from '../store/agent-types.ts'
+import { type RunRow, runStatuses, type StepRow } from '../store/agent-types.ts'
 import type { Store } from '../store/types.ts'
 import { ApiError } from './failure.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { present, whole } from './requests.ts'
 import { iso, notFound, type Route } from './route.ts'
 
-const runAnswer = z.object({
+export const runAnswer = z.object({
   id: z.string(),
   group: z.string(),
   kind: z.enum(['chat', 'task']),
   task_id: z.string().nullable(),
   occurrence_id: z.string().nullable(),
   sandbox: z.string(),
+  image: z.string().nullable(),
   driver: z.string(),
   session_id: z.string().nullable(),
-  status: z.enum(['running', 'done', 'failed']),
+  status: z.enum(runStatuses),
   started_at: z.iso.datetime(),
   ended_at: z.iso.datetime().nullable(),
   result: z.string().nullable(),
@@ -38,7 +39,7 @@ export type TranscriptAnswer = z.infer<typeof transcriptAnswer>
 
 const runsQuery = z.object({
   group: folderSchema.optional(),
-  status: z.enum(['running', 'done', 'failed']).optional(),
+  status: z.enum(runStatuses).optional(),
   task: z.string().max(128).optional(),
   limit: whole(1, 10_000).optional(),
 })
@@ -72,6 +73,23 @@ export const runRoutes: readonly Route<HostContext>[] = [
       return { ...runOf(run), steps: host.store.agents.steps(run.id).map(stepOf) }
     },
   }),
+  route({
+    method: 'post',
+    path: '/runs/:id/stop',
+    summary:
+      'Stop what the agent is doing in this run; the beginning of its id will do, and so does its group',
+    tag: 'runs',
+    role: 'approver',
+    params: z.object({ id: runId }),
+    answer: runAnswer,
+    handle({ host }, { params, caller }) {
+      const { agents } = host.store
+      const run = agents.runs({ group: params.id, status: 'running' }).at(-1) ?? find(host.store, params.id)
+      if (!host.agents()?.agents.stopTurn(run.group, caller.name, run.id))
+        throw new ApiError(refusal('wrong_state', 'Nothing is running there that could be stopped.'))
+      return runOf(agents.run(run.id) ?? run)
+    },
+  }),
 ]
 
 function find({ agents }: Pick<Store, 'agents'>, id: string): RunRow {
@@ -92,6 +110,7 @@ const runOf = (run: RunRow): RunAnswer => ({
   task_id: run.taskId,
   occurrence_id: run.occurrenceId,
   sandbox: run.sandbox,
+  image: run.image,
   driver: run.driver,
   session_id: run.sessionId,
   status: run.status,

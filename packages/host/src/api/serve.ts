@@ -1,7 +1,6 @@
 import { chmodSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
-import { writeHolder } from '../announce.ts'
-import { readHolder } from '../holder.ts'
+import { announce } from '../announce.ts'
 import type { Host } from '../types.ts'
 import type { ApiOptions } from './app.ts'
 import type { Http } from './http.ts'
@@ -38,7 +37,7 @@ export async function serveApi(
     removeStaleSocket(place.path)
     await listen(server, place.path)
     chmodSync(place.path, 0o600)
-    announce(host.config.data, place.path)
+    announce(host.config.data, { socket: place.path })
   } catch (error) {
     server.close()
     place.remove()
@@ -63,8 +62,3 @@ const listen = (server: Server, path: string) =>
       resolve()
     })
   })
-
-function announce(dataDirectory: string, socket: string): void {
-  const holder = readHolder(dataDirectory)
-  if (holder?.pid === process.pid) writeHolder(dataDirectory, { ...holder, socket })
-}

@@ -1,4 +1,3 @@
-import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { TaintRow } from '../store/taints.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
@@ -8,10 +7,12 @@ const since = z.object({ by: z.string(), at: z.iso.datetime() }).nullable()
 
 export const taintsAnswer = z.array(
   z.object({
-    group: z.string(),
+    group: z.string().describe('a folder; `repo:…` for what was merged into a repository'),
     context: z
       .string()
-      .describe('`session`: the conversation that goes on; a run, a task, or a shelf of a service'),
+      .describe(
+        '`session`: the group’s folder and home; a task or its result, its name, a shelf of a service',
+      ),
     corrupted: since.describe('what brought in strangers’ words first, and when'),
     secret: since.describe('what brought in secrets first, and when'),
   }),
@@ -20,7 +21,7 @@ export type TaintsAnswer = z.infer<typeof taintsAnswer>
 
 export const clearedTaintAnswer = z.object({ group: z.string(), context: z.string() })
 
-const ofContext = z.object({ group: folderSchema, context: z.string().min(1).max(256) })
+const ofContext = z.object({ group: z.string().min(1).max(256), context: z.string().min(1).max(256) })
 
 /** What the groups' contexts have read. */
 export const taintRoutes: readonly Route<HostContext>[] = [
@@ -41,9 +42,9 @@ export const taintRoutes: readonly Route<HostContext>[] = [
     role: 'admin',
     params: ofContext,
     answer: clearedTaintAnswer,
-    handle({ host: { store, changes } }, { params: { group, context } }) {
-      if (!store.taints.clear(group, context)) throw notFound('This context has read nothing that counts.')
-      store.audit.append({
+    handle({ host }, { params: { group, context } }) {
+      if (!host.clearTaint(group, context)) throw notFound('This context has read nothing that counts.')
+      host.store.audit.append({
         at: Date.now(),
         group,
         actor: 'operator',
@@ -52,7 +53,7 @@ export const taintRoutes: readonly Route<HostContext>[] = [
         outcome: 'allowed',
         decidedBy: 'operator',
       })
-      changes.note('groups')
+      host.changes.note('groups')
       return { group, context }
     },
   }),

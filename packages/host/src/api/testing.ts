@@ -105,7 +105,7 @@ export async function send(where: Where, path: string, sent: Sent = {}): Promise
     status: response.statusCode ?? 0,
     headers: response.headers,
     text,
-    json: isJson ? JSON.parse(text) : undefined,
+    json: isJson && text !== '' ? JSON.parse(text) : undefined,
   }
 }
 

@@ -1,4 +1,5 @@
 import { refusal } from '@hatchway/protocol'
+import type { HttpBindings } from '@hono/node-server'
 import { Hono, type Context as Request } from 'hono'
 import { getCookie } from 'hono/cookie'
 import type { Logger } from 'pino'
@@ -72,6 +73,8 @@ const headers = {
 
 const heartbeatMs = 15_000
 const eventBufferBytes = 4_194_304
+/** Event streams of one session: a browser opens six connections at most, whatever it wants. */
+const mostStreams = 16
 const csrfHeader = 'x-hatchway-csrf'
 
 export function createWebApp(options: WebAppOptions): Hono {
@@ -84,9 +87,7 @@ export function createWebApp(options: WebAppOptions): Hono {
     error => log.error({ err: error }, 'the web server failed'),
     // Whoever was sent here by the provider's page reads words, not JSON.
     (c, error) =>
-      c.req.path.startsWith('/api/oidc/')
-        ? new Response(refusedPage(error.message), wordsOf(error))
-        : undefined,
+      c.req.path.startsWith('/api/oidc/') ? c.html(refusedPage(error.message), statusFor(error)) : undefined,
   )
 
   app.use(async (c, next) => {
@@ -127,6 +128,20 @@ export function createWebApp(options: WebAppOptions): Hono {
     await next()
   })
 
+  const streams = new Map<string, number>()
+  const countStream = (sessionId: string, { outgoing }: HttpBindings) => {
+    const open = streams.get(sessionId) ?? 0
+    if (open >= mostStreams) {
+      const message = `This session has ${mostStreams} event streams open. Close some of its windows.`
+      throw new ApiError(refusal('quota_exceeded', message))
+    }
+    streams.set(sessionId, open + 1)
+    outgoing.once('close', () => {
+      const left = (streams.get(sessionId) ?? 1) - 1
+      if (left === 0) streams.delete(sessionId)
+      else streams.set(sessionId, left)
+    })
+  }
   const callerOf = (request: Request, route: Description): Caller => {
     const isChange = route.method !== 'get'
     if (isChange) checkType(request, route)
@@ -137,6 +152,7 @@ export function createWebApp(options: WebAppOptions): Hono {
     if (isChange) {
       log.info({ name: visitor.name, role: visitor.role, method: route.method, path: route.path }, 'a change')
     }
+    if (route.isStream) countStream(visitor.sessionId, request.env as HttpBindings)
     const until = route.isStream ? context.access.until(visitor.sessionId) : undefined
     return { name: visitor.name, role: visitor.role, isAtHost: false, until }
   }
@@ -178,11 +194,6 @@ export function createWebApp(options: WebAppOptions): Hono {
   })
   return app
 }
-
-const wordsOf = (error: ApiError) => ({
-  status: statusFor(error),
-  headers: { 'content-type': 'text/html; charset=utf-8' },
-})
 
 /** Neither is a type that a form of another page can send. */
 function checkType(request: Request, { takes = 'application/json' }: Description): void {

@@ -8,6 +8,7 @@ import { layoutOf } from '../layout.ts'
 import type { Store } from '../store/types.ts'
 import type { Host } from '../types.ts'
 import type { Certificate } from './certificate.ts'
+import { createConnections } from './connections.ts'
 import type { Http } from './http.ts'
 import { openWebToken } from './web-token.ts'
 
@@ -39,7 +40,9 @@ export interface WebServer {
 
 /** ports that are tried in stead of one that is taken, before any free one will do */
 const neighbours = 20
-const mostConnections = 256
+/** connections beyond `web.connections` for whoever is at this machine */
+const loopbackReserve = 64
+const reportEveryMs = 60_000
 const usualDirectory = fileURLToPath(new URL('../../../web/dist/', import.meta.url))
 
 /** Throws where it must not be served as it is configured: before anything else is started. */
@@ -76,9 +79,16 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
     return createHttpFor(
       signal => createWebApp({ ...options, directory, isServed, token, signal }),
       certificate,
+      connections,
     )
   }
+  const report = createReport(log)
+  const connections = createConnections(
+    { total: web.connections, perAddress: web.connectionsPerAddress, reserve: loopbackReserve },
+    report,
+  )
   const take = async (connection: Socket) => {
+    if (!connections.admit(connection)) return void connection.destroy()
     http ??= load()
     try {
       ;(await http).take(connection)
@@ -89,7 +99,6 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
     }
   }
   const server = createServer({ pauseOnConnect: true }, take)
-  server.maxConnections = mostConnections
   const port = await listenNear(server, web)
   if (web.port !== 0 && port !== web.port) {
     log.warn({ wanted: web.port, port }, 'the port of the console is taken; another one is used')
@@ -106,6 +115,22 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
       await (await http)?.close()
       await closed
     },
+  }
+}
+
+/** Says now and then that connections were ended to make room. */
+function createReport(log: Logger): (address: string) => void {
+  let count = 0
+  let reportedAt = Number.NEGATIVE_INFINITY
+  return address => {
+    count++
+    if (performance.now() - reportedAt < reportEveryMs) return
+    reportedAt = performance.now()
+    log.warn(
+      { address, count },
+      'too many connections: idle ones are closed (web.connections, web.connectionsPerAddress)',
+    )
+    count = 0
   }
 }
 

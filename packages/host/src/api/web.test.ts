@@ -12,6 +12,7 @@ import { sign } from '../channels/signature.ts'
 import { type ConfigInput, configSchema } from '../config.ts'
 import { createOutbox } from '../effects/outbox.ts'
 import { createLayout, layoutOf } from '../layout.ts'
+import { createRetries } from '../retries.ts'
 import { openStore } from '../store/sqlite.ts'
 import { groupOf as storedGroup } from '../store/testing.ts'
 import { type ChatEventAnswer, chatEventAnswer, chatsAnswer, entriesAnswer } from './chat-answers.ts'
@@ -52,6 +53,7 @@ async function open(options: { config?: ConfigInput; data?: string; warning?: st
   const chats = createChats({
     store,
     config,
+    retries: createRetries({ log: log, now: Date.now }),
     log,
     now,
     kick: () => {

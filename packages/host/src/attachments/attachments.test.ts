@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -187,7 +188,7 @@ test('rights are looked at again when it is stored', async () => {
     timezone: 'UTC',
   }
   write('family', 'a', 'a')
-  const input = { text: 'x', attachments: [{ path: 'a' }], isSeen: false }
+  const input = { text: 'x', attachments: [{ path: 'a' }] }
   // Whatever was so when it was asked for.
   await expect(work?.call({ ...input, jid: 'web:work' }, context)).rejects.toMatchObject({
     code: 'forbidden',
@@ -218,15 +219,67 @@ test('secrets in a text do not go to another chat, unless a person has seen it',
   await live.host.store.transaction({ requests: [], taskIds: [] }, transaction =>
     transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
   )
-  const id = drop('main', to('notes.txt', 'web:work'))
-  await until('a person is asked', () => live.host.store.approvals.open().length === 1)
-  const [approval] = live.host.store.approvals.open()
-  expect(JSON.stringify(approval?.action.payload)).toContain('notes.txt')
-  expect((await json(`/api/chats/web:main/approvals/${approval?.seq}`, { decision: 'allow' })).status).toBe(
-    200,
-  )
-  expect(await answer('main', id)).toMatchObject({ ok: true })
+  const asked = async (path: string) => {
+    const id = drop('main', to(path, 'web:work'))
+    await until('a person is asked', () => live.host.store.approvals.open().length === 1)
+    const [approval] = live.host.store.approvals.open()
+    const allow = async () =>
+      (await json(`/api/chats/web:main/approvals/${approval?.seq}`, { decision: 'allow' })).status
+    return { id, approval, allow }
+  }
+  const shown = await asked('notes.txt')
+  expect(shown.approval?.why).toContain('looks like a secret')
+  expect(shown.approval?.why).toContain('the file "notes.txt"')
+  expect(shown.approval?.action).toMatchObject({ always: false })
+  expect(await shown.allow()).toBe(200)
+  expect(await answer('main', shown.id)).toMatchObject({ ok: true })
   expect(messages()).toHaveLength(3)
+})
+
+test('a file that somebody approved is sent as it was then, or not at all', async () => {
+  const { write, drop, answer, messages, copies, live, json } = await open()
+  await live.host.store.transaction({ requests: [], taskIds: [] }, transaction =>
+    transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
+  )
+  const asked = async () => {
+    const attachments = [{ path: 'report.txt', name: 'Report' }]
+    const id = drop('main', { text: 'see', jid: 'web:work', attachments })
+    await until('a person is asked', () => live.host.store.approvals.open().length === 1)
+    const [approval] = live.host.store.approvals.open()
+    const decide = async (decision: string) =>
+      (await json(`/api/chats/web:main/approvals/${approval?.seq}`, { decision })).status
+    return { id, approval, decide }
+  }
+  write('main', 'report.txt', 'all is well\n')
+  const swapped = await asked()
+  expect(swapped.approval?.action.payload.fields).toEqual(
+    expect.arrayContaining([
+      { name: 'attachments[0].path', text: '"report.txt"' },
+      { name: 'attachments[0].name', text: '"Report"' },
+      { name: 'attachments[0].bytes', text: '12' },
+      {
+        name: 'attachments[0].sha256',
+        text: `"${createHash('sha256').update('all is well\n').digest('hex')}"`,
+      },
+    ]),
+  )
+  write('main', 'report.txt', 'all is lost\n')
+  expect(await swapped.decide('allow')).toBe(200)
+  expect(await answer('main', swapped.id)).toMatchObject({ ok: false, error: { code: 'conflict' } })
+  expect(messages()).toEqual([])
+  expect(copies()).toEqual([])
+  // "Always" is for this content, too.
+  write('main', 'report.txt', 'all is well\n')
+  const kept = await asked()
+  expect(await kept.decide('always')).toBe(200)
+  expect(await answer('main', kept.id)).toMatchObject({ ok: true })
+  expect(messages()).toHaveLength(1)
+  write('main', 'report.txt', 'all is lost\n')
+  expect((await asked()).approval).toMatchObject({ status: 'open' })
+  // A file that is not there is nothing to ask about.
+  expect(
+    await answer('main', drop('main', { text: 'x', jid: 'web:work', attachments: [{ path: 'none' }] })),
+  ).toMatchObject({ error: { code: 'not_found' } })
 })
 
 test('a large file is refused, and of one group only so much is kept', async () => {

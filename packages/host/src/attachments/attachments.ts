@@ -1,10 +1,10 @@
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
-import type { Owner } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Layout } from '../layout.ts'
+import type { Owners } from '../owners.ts'
 import { ServiceRefusal } from '../services/define.ts'
 import type { Work } from '../services/types.ts'
 import type { Attachment, FileRow } from '../store/file-types.ts'
@@ -43,7 +43,7 @@ export interface AttachmentsOptions
   config: Pick<Config, 'limits' | 'keep'>
   layout: Layout
   store: Store
-  owner: Owner | undefined
+  owners: Owners
   /** where the group's agent sees its folder */
   placeOf(folder: string): string
   log: Logger
@@ -54,7 +54,7 @@ const sweepMs = 3_600_000
 const unsaidMs = 86_400_000
 
 export function createAttachments(options: AttachmentsOptions): Attachments {
-  const { config, layout, store, owner, log, now } = options
+  const { config, layout, store, owners, log, now } = options
   const shelf = createShelf(layout.files)
   const limit = config.limits.attachmentBytes
   const space = config.keep.fileBytes
@@ -84,7 +84,7 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
     ...options,
     shelf,
     limit,
-    folderOf: group => ({ path: folderOf(group), reader: owner }),
+    folderOf: group => ({ path: folderOf(group), reader: owners(group) }),
     makeRoom,
   })
 
@@ -129,7 +129,12 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
           const handle = await contentOf(id)
           stored.push(storedAs)
           try {
-            await putInFolder(folder, storedAs, handle.createReadStream({ autoClose: false }), owner)
+            await putInFolder(
+              folder,
+              storedAs,
+              handle.createReadStream({ autoClose: false }),
+              owners(group.folder),
+            )
           } finally {
             await handle.close()
           }

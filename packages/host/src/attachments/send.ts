@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Outcome, payloads } from '@hatchway/protocol'
 import { errorCode } from '@hatchway/spool'
 import { z } from 'zod'
@@ -7,13 +8,14 @@ import { done } from '../operations/outcome.ts'
 import type { Effect } from '../operations/types.ts'
 import { authorise } from '../policy/permissions.ts'
 import { ServiceRefusal } from '../services/define.ts'
-import type { Work, WorkContext } from '../services/types.ts'
+import type { Evidence, EvidenceContext, Work, WorkContext } from '../services/types.ts'
 import type { Attachment } from '../store/file-types.ts'
 import type { Positions } from '../store/positions.ts'
 import type { Store } from '../store/types.ts'
 import { quoted, shownName } from './names.ts'
 import type { Shelf } from './shelf.ts'
-import { type Folder, takeFile } from './take.ts'
+import { type Folder, type Taken, takeFile } from './take.ts'
+import { headBytes, typeOf } from './type.ts'
 
 export interface SendOptions {
   store: Store
@@ -33,8 +35,8 @@ export interface SendOptions {
 
 /** What a message with files is, between its command and the end of the copying. */
 const inputSchema = payloads.send_message.required({ jid: true, attachments: true }).extend({
-  /** a person has looked at it */
-  isSeen: z.boolean(),
+  /** the files as they were when somebody looked at them, and when they were searched */
+  approved: z.object({ attachments: z.array(z.object({ sha256: z.string() })) }).optional(),
 })
 type Input = z.infer<typeof inputSchema>
 
@@ -67,15 +69,25 @@ export function createSendWork(options: SendOptions): Work {
     }
   }
 
-  const copy = async ({ attachments }: Input, { group, signal }: WorkContext, copies: Attachment[]) => {
-    for (const { path, name } of attachments) {
+  const copy = async (
+    { attachments, approved }: Input,
+    { group, signal }: WorkContext,
+    copies: Attachment[],
+  ) => {
+    for (const [i, { path, name }] of attachments.entries()) {
       signal.throwIfAborted()
       const file = await takeFile(options.folderOf(group.folder), path, options.limit)
       try {
         const copied = copies.reduce((sum, { bytes }) => sum + bytes, 0)
         await options.makeRoom(group.folder, copied + file.bytes)
-        const { id, type, bytes } = await shelf.make(file.content, file.bytes)
+        const { id, type, bytes, sha256 } = await shelf.make(file.content, file.bytes)
         copies.push({ id, name: shownName(name ?? file.name), type, bytes })
+        if (approved && approved.attachments[i]?.sha256 !== sha256) {
+          throw new ServiceRefusal(
+            'conflict',
+            `${quoted(path)} is not the file that was approved: it has changed since. Ask again.`,
+          )
+        }
       } finally {
         await file.close()
       }
@@ -84,14 +96,15 @@ export function createSendWork(options: SendOptions): Work {
 
   /** What leaves the group is searched like its words are. The copies are: nobody can change them any longer. */
   const search = async (
-    { jid, isSeen }: Input,
+    { jid, approved }: Input,
     { group, signal, requestId }: WorkContext,
     copies: readonly Attachment[],
   ) => {
     const { findSecrets } = options
-    if (!findSecrets || isSeen || jid === group.jid) return
+    // The same content was searched before somebody decided.
+    if (!findSecrets || approved || jid === group.jid) return
     for (const { id, name, type, bytes } of copies) {
-      if (type !== 'text/plain' || bytes > searchedBytes) continue
+      if (!isSearched({ type, bytes })) continue
       const handle = await shelf.open(id)
       const text = await handle?.readFile('utf8').finally(() => handle.close())
       const [secret] = await findSecrets({ text }, { group: group.folder, signal })
@@ -176,14 +189,60 @@ export function createSendWork(options: SendOptions): Work {
     return outcome
   }
 
+  /** The content of each file by its hash, and whether a secret is in one of them. */
+  const evidence = async (given: unknown, { group, signal }: EvidenceContext) => {
+    const { attachments } = payloads.send_message.parse(given)
+    if (!attachments) return undefined
+    const files: object[] = []
+    let secret: Evidence['secret']
+    for (const { path, name } of attachments) {
+      signal.throwIfAborted()
+      const taken = await takeFile(options.folderOf(group.folder), path, options.limit)
+      try {
+        const { text, ...file } = await readThrough(taken)
+        files.push({ path, name: shownName(name ?? taken.name), ...file })
+        const [found] =
+          text === undefined
+            ? []
+            : ((await options.findSecrets?.({ text }, { group: group.folder, signal })) ?? [])
+        if (found) secret ??= { kind: found.kind, where: `the file ${quoted(path)}` }
+      } finally {
+        await taken.close()
+      }
+    }
+    return { fields: { attachments: files }, secret }
+  }
+
   return {
     name: 'send_message',
     repeatable: true,
     timeoutMs,
+    evidence,
     async call(given, context) {
       const input = inputSchema.parse(given)
       const outcome = await inTurn(context.group.folder, () => send(input, context))
       return outcome.ok ? outcome.result : {}
     },
   }
+}
+
+const isSearched = ({ type, bytes }: { type: string; bytes: number }) =>
+  type === 'text/plain' && bytes <= searchedBytes
+
+/** What is in it, by its hash, and as a text where it is searched. */
+async function readThrough({ content, bytes }: Taken) {
+  const hash = createHash('sha256')
+  const parts: Buffer[] = []
+  let kept = 0
+  for await (const chunk of content) {
+    hash.update(chunk)
+    if (bytes > searchedBytes && kept >= headBytes) continue
+    // The source may use its memory again.
+    parts.push(Buffer.from(chunk))
+    kept += chunk.length
+  }
+  const all = Buffer.concat(parts)
+  const type = typeOf(all.subarray(0, headBytes))
+  const text = isSearched({ type, bytes }) ? all.toString('utf8') : undefined
+  return { bytes, type, sha256: hash.digest('hex'), text }
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { constants, readdirSync, unlinkSync } from 'node:fs'
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,6 +10,8 @@ interface Copy {
   id: string
   type: string
   bytes: number
+  /** of its content */
+  sha256: string
 }
 
 /**
@@ -44,6 +46,7 @@ export function createShelf(directory: string): Shelf {
     const head: Uint8Array[] = []
     let headed = 0
     let bytes = 0
+    const hash = createHash('sha256')
     const handle = await open(path, flags, 0o600)
     try {
       for await (const chunk of content) {
@@ -54,13 +57,14 @@ export function createShelf(directory: string): Shelf {
           head.push(Uint8Array.prototype.slice.call(chunk, 0, headBytes - headed))
           headed += chunk.length
         }
+        hash.update(chunk)
         await writeAll(handle, chunk)
       }
       await handle.sync()
     } finally {
       await handle.close()
     }
-    return { bytes, type: typeOf(Buffer.concat(head)) }
+    return { bytes, type: typeOf(Buffer.concat(head)), sha256: hash.digest('hex') }
   }
 
   return {

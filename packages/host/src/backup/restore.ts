@@ -21,8 +21,9 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { errorCode, type Owner } from '@hatchway/spool'
 import type { Config } from '../config.ts'
-import { containerOwner, createGroupDirectories, createLayout, layoutOf } from '../layout.ts'
+import { createGroupDirectories, createLayout, layoutOf } from '../layout.ts'
 import { acquire } from '../lock.ts'
+import { createOwners, type Owners } from '../owners.ts'
 import { lookInto } from '../store/look.ts'
 import { StoreTooNew } from '../store/migrate.ts'
 import { openStore } from '../store/sqlite.ts'
@@ -42,7 +43,7 @@ import { ArchiveBroken, readTar, type TarEntry } from './tar.ts'
  *
  *   unpacked    into a directory of its own beside it; no link is made, so none can be followed
  *   compared    every member with the manifest, and the databases with what SQLite says of them
- *   brought up  the database to this version, what is an agent's to the agents' user, links
+ *   brought up  the database to this version, links, what is an agent's to its group's user
  *   in place    by renaming
  */
 export interface RestoreOptions {
@@ -89,9 +90,7 @@ export async function restoreBackup(
   const staging = mkdtempSync(join(isOwnFileSystem(data) ? data : parent, `.${basename(data)}-restore-`))
   try {
     const { manifest, links } = await unpack(staging, decompressed(archive))
-    const groups = await bringUp(config, staging, manifest)
-    for (const { path, target } of links) symlinkSync(target, join(staging, path))
-    giveAway(staging, containerOwner(config))
+    const groups = await bringUp(config, staging, manifest, links)
     const movedTo = moveIn(staging, data, isUsed)
     return {
       made_at: manifest.made_at,
@@ -217,7 +216,12 @@ async function unpackFile(path: string, entry: TarEntry, content: AsyncIterable<
 }
 
 /** Checks the databases, and brings the host's own up to this version. */
-async function bringUp(config: Config, staging: string, { store_version }: Manifest): Promise<number> {
+async function bringUp(
+  config: Config,
+  staging: string,
+  { store_version }: Manifest,
+  links: readonly TarEntry[],
+): Promise<number> {
   const layout = layoutOf(staging)
   if (!existsSync(layout.database)) throw new ArchiveBroken('The archive holds no database.')
   const facts = await lookInto(layout.database)
@@ -240,23 +244,29 @@ async function bringUp(config: Config, staging: string, { store_version }: Manif
   try {
     // A copy that runs beside what it was copied from must not take that one's agents for its own (lesson 22).
     store.setMeta('installation', crypto.randomUUID())
-    for (const group of store.groups()) createGroupDirectories(layout, group, containerOwner(config))
+    const owners = createOwners(config, store)
+    for (const group of store.groups()) createGroupDirectories(layout, group, owners(group.folder))
+    for (const { path, target } of links) symlinkSync(target, join(staging, path))
+    giveAway(staging, owners)
     return store.groups().length
   } finally {
     store.close()
   }
 }
 
-/** What is an agent's belongs to the agents' user, whoever it belonged to where the backup was made. */
-function giveAway(staging: string, owner: Owner | undefined): void {
+/** What is an agent's belongs to its group's user, whoever it belonged to where the backup was made. */
+function giveAway(staging: string, owners: Owners): void {
   for (const room of ['state', 'spool', 'files']) chmodSync(join(staging, room), 0o700)
   for (const room of ['', 'ipc', 'groups']) chmodSync(join(staging, room), 0o755)
-  if (!owner) return
   const { ipc, groups, worktrees } = layoutOf(staging)
+  const give = (path: string, folder: string) => {
+    const owner = owners(folder)
+    if (owner) chownAll(path, owner)
+  }
   for (const group of directoriesIn(ipc).filter(path => basename(path) !== 'errors'))
-    for (const path of directoriesIn(group)) chownAll(path, owner)
+    for (const path of directoriesIn(group)) give(path, basename(group))
   for (const room of [groups, worktrees])
-    for (const path of directoriesIn(room)) if (basename(path) !== 'global') chownAll(path, owner)
+    for (const path of directoriesIn(room)) if (basename(path) !== 'global') give(path, basename(path))
 }
 
 const directoriesIn = (path: string): string[] =>

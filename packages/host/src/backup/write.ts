@@ -39,7 +39,7 @@ export interface BackupSource {
 const stagingPrefix = 'backup-'
 /** Of this process and this machine, or made anew; and what is copied in another way. */
 const passing =
-  /^state\/(?:daemon\.(?:lock|json)|supervisor\.lock|deploy\.json|api\.sock|runs|memory|backup-[^/]*|hatchway\.db)(?:-wal|-shm|-journal)?$/
+  /^state\/(?:daemon\.(?:lock|json)|supervisor\.lock|deploy\.json|api\.sock|runs|views|memory|backup-[^/]*|hatchway\.db)(?:-wal|-shm|-journal)?$/
 
 export async function* writeBackup(
   { store, layout, now }: BackupSource,

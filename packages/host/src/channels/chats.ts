@@ -3,6 +3,7 @@ import { createReception, type Reception } from '../agents/reception.ts'
 import type { Attachments } from '../attachments/attachments.ts'
 import type { Config } from '../config.ts'
 import { type Approvals, type ApprovalsOptions, createApprovals } from '../guard/approvals/approvals.ts'
+import type { Retries } from '../retries.ts'
 import type { Desk } from '../services/desk.ts'
 import { createQuestions, type Questions } from '../services/questions/questions.ts'
 import type { Store } from '../store/types.ts'
@@ -41,10 +42,13 @@ export interface Chats {
 export function createChats(options: {
   store: Store
   config: Config
+  retries: Pick<Retries, 'inBackground'>
   log: Logger
   now(): number
   /** something waits for an agent */
   kick(): void
+  /** somebody wants a group's agent to stop what it is doing */
+  stop?: Parameters<typeof createReception>[0]['stop']
   /** where requests wait; left out: agents cannot ask people */
   desk?(): Desk | undefined
   /** what lets held commands happen; left out: nothing is held */
@@ -68,7 +72,6 @@ export function createChats(options: {
     desk: () => options.desk?.(),
     isRegistered: folder => store.group(folder) !== undefined,
     changed: question => showCard(question.messageId, { question }),
-    log,
     now,
   })
   const approvals =
@@ -92,6 +95,7 @@ export function createChats(options: {
     questions,
     approvals,
     todo: options.todo ?? (() => undefined),
+    ...(options.stop ? { stop: options.stop } : {}),
     received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
   })
   const web = createWebChannel({ feed, now })
@@ -123,10 +127,12 @@ export function createChats(options: {
         const group = row.status === 'failed' ? store.group(row.group) : undefined
         if (!group) continue
         // Promise 4: a final failure reaches the agent, and with it everybody who reads the chat.
-        reception.note(
-          group,
-          `failed:${row.id}`,
-          `Message ${row.id} to ${row.jid} could not be delivered: ${row.error ?? 'no reason is known'}.`,
+        options.retries.inBackground('telling an agent that a message failed', () =>
+          reception.note(
+            group,
+            `failed:${row.id}`,
+            `Message ${row.id} to ${row.jid} could not be delivered: ${row.error ?? 'no reason is known'}.`,
+          ),
         )
       }
     },

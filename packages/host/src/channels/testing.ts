@@ -8,7 +8,8 @@ import { type ConfigInput, configSchema } from '../config.ts'
 import type { GuardRules } from '../guard/guard.ts'
 import type { Watch } from '../guard/watch.ts'
 import { perform } from '../operations/index.ts'
-import type { Effect } from '../operations/types.ts'
+import type { Effect, HostRules } from '../operations/types.ts'
+import { createRetries } from '../retries.ts'
 import { createCatalogue } from '../services/catalogue.ts'
 import { createDesk } from '../services/desk.ts'
 import type { Service } from '../services/types.ts'
@@ -79,6 +80,7 @@ export async function openChats(options: {
   const chats = createChats({
     store,
     config: configSchema.parse({ timezone: 'UTC', ...options.config }),
+    retries: createRetries({ log: log, now: Date.now }),
     log,
     now: Date.now,
     kick: () => {
@@ -129,25 +131,33 @@ export async function openChats(options: {
     seq: positions.next(),
     now: new Date(),
     timezone: 'UTC',
-    limits: { openTasks: 10, openRequests: 20 },
+    limits: { ...configSchema.parse({}).limits, openTasks: 10, openRequests: 20 },
     services: { catalogue, questionMs },
   })
 
   let last = 1000 + store.lastSeq()
   /** what an agent asks for, as it would come through the hatch; the outcome is null where the answer follows */
-  const command = async (folder: string, id: string, content: { type: string; payload: unknown }) => {
+  const command = async (
+    folder: string,
+    /** left out: nobody waits for an answer */
+    id: string | undefined,
+    content: { type: string; payload: unknown },
+    /** the run that asks; left out: none */
+    run = '',
+  ) => {
     const effects: Effect[] = []
     const seq = ++last
     const outcome = await store.transaction(needs, transaction => {
       const group = transaction.group(folder)
       if (!group) throw new Error(`no group ${folder}`)
-      const reply = { id, directory: 'responses', shape: 'receipt' } as const
+      const reply = id === undefined ? null : ({ id, directory: 'responses', shape: 'receipt' } as const)
       const result = perform(commandSchema.parse(content), {
         ...context(),
         transaction,
         actor: { kind: 'group', group },
         request: { seq, reply },
         ...(guard && { guard: guard.rules }),
+        ...(run !== '' && { host: hostIn(run) }),
         effect: effect => effects.push(effect),
       })
       transaction.insertCommand({
@@ -159,7 +169,7 @@ export async function openChats(options: {
         mtimeUs: 0,
         dialect: 'hatchway',
         type: content.type,
-        requestId: id,
+        requestId: id ?? null,
         reply,
         outcome: result,
         receivedAt: Date.now(),
@@ -193,3 +203,10 @@ export async function openChats(options: {
     ) => chats.reception.receive(channel, saying(jidOf(folder), text, more)),
   }
 }
+
+const hostIn = (id: string): HostRules => ({
+  runOf: () => ({ id, kind: 'chat', occurrenceId: null, isByDeploy: false }),
+  workMs: () => undefined,
+  jobs: undefined,
+  worktree: () => undefined,
+})

@@ -60,21 +60,38 @@ const limits = z.strictObject({
     .describe('How deeply objects and arrays may be nested in a file. Deeper is refused with `too_deep`.'),
   commandsPerMinute: whole(1, largest)
     .default(60_000)
-    .describe('Commands of one group handled in a minute. Over it, the files of that group wait.'),
+    .describe(
+      'Commands of one group handled in a minute; one counts again for each 4 KiB. Over it, the group’s files wait.',
+    ),
   filesWaiting: whole(1, largest)
     .default(50_000)
     .describe('Files of one group that may wait. Over it, the newest are refused and counted in one entry.'),
   openTasks: whole(1, 1_000_000)
     .default(1000)
     .describe('Active and paused tasks of one group. Over it, a new one is refused with `quota_exceeded`.'),
+  openTaskBytes: whole(1, largest)
+    .default(1_048_576)
+    .describe(
+      'What the open tasks of one group may hold together: prompts, scripts, commands. Over it: the same.',
+    ),
   openRequests: whole(1, 1_000_000)
     .default(1000)
     .describe(
       'Requests of one group to services and to people that are not answered yet. Over it: `quota_exceeded`.',
     ),
+  openRequestBytes: whole(1, largest)
+    .default(16_777_216)
+    .describe(
+      'What the requests of one group that are not answered yet may hold together. Over it: the same.',
+    ),
   openTodos: whole(1, 1_000_000)
     .default(1000)
     .describe('Todos of one group that are not done. Over it, a new one is refused with `quota_exceeded`.'),
+  messageBytes: whole(65_536, largest)
+    .default(67_108_864)
+    .describe(
+      'Space for one group’s messages of more than 1 KiB. Over it, the oldest are forgotten; at twice that, a new one is refused with `quota_exceeded` until they are.',
+    ),
   attachmentBytes: whole(1, 1_073_741_824)
     .default(26_214_400)
     .describe('The largest file that goes along with a message, in both directions.'),
@@ -154,17 +171,19 @@ const guard = z.strictObject({
     .meta({ allowed: 'an object of labels by tool', otherwise: 'none' }),
 })
 
+const notRoot = 'a whole number from 1 to 4294967294 (0 is root, and agents never run as root)'
+
 const container = z.strictObject({
-  uid: whole(0, 4_294_967_294)
+  uid: whole(1, 4_294_967_294)
     .optional()
     .describe(
-      'The user the agents run as; their directories and answers are given to it. Only a daemon that is root can.',
+      'One user for the agents of all groups, to whom their directories and answers are given. Only a daemon that is root can.',
     )
-    .meta({ otherwise: '1000' }),
-  gid: whole(0, 4_294_967_294)
+    .meta({ allowed: notRoot, otherwise: 'a user for each group; 1000 where `agents.enabled` is `no`' }),
+  gid: whole(1, 4_294_967_294)
     .optional()
     .describe('The group the agents run as.')
-    .meta({ otherwise: 'the same as `container.uid`' }),
+    .meta({ allowed: notRoot, otherwise: 'the same number as the user' }),
 })
 
 const sandboxes = ['auto', 'docker', 'podman', 'bubblewrap', 'process'] as const

@@ -92,6 +92,14 @@ export const webSchema = z.strictObject({
     .enum(['yes', 'no'])
     .default('no')
     .describe('`yes`: listen at other addresses without TLS. Only behind a proxy that has it.'),
+  connections: whole(16, 100_000)
+    .default(512)
+    .describe(
+      'Open connections of all browsers and webhooks. Over it, the one that is idle longest is closed.',
+    ),
+  connectionsPerAddress: whole(8, 100_000)
+    .default(128)
+    .describe('The same for one address. Behind a proxy, all people share one.'),
   tls: tls.prefault({}),
   users: z
     .array(user)

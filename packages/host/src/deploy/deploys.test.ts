@@ -130,6 +130,28 @@ test('what is checked out while it is built is not what is started', async () =>
   expect(readHandover(one.handover)?.status).toBe('building')
 })
 
+test('what was approved is what is deployed', async () => {
+  const one = open()
+  const deploys = one.begin()
+  await deploys.begin(false)
+  const second = one.commit('two')
+  const context = { group: { folder: 'main', jid: 'local:main' }, signal: new AbortController().signal }
+  const shown = await deploys.work?.evidence?.({}, context)
+  expect(shown?.fields).toMatchObject({
+    running: one.first,
+    revision: second,
+    commits: 1,
+    newest: [expect.stringContaining('two')],
+  })
+  one.commit('three')
+  const answer = one.call(deploys, 1, { approved: shown?.fields })
+  await expect(answer).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining('approved'),
+  })
+  expect(one.restarts).toEqual([])
+})
+
 test('the next process answers, resumes the agent with its own session, and does so once', async () => {
   const one = open()
   const before = one.begin()

@@ -51,6 +51,8 @@ export interface DeploysOptions {
 const restartCode = 75
 const ownCheckout = join(import.meta.dirname, '..', '..', '..', '..')
 const slackMs = 300_000
+/** of those that a deploy brings, on the card of whoever is asked */
+const shownCommits = 10
 const named = (revision: string) => revision.slice(0, 12)
 
 export function createDeploys(options: DeploysOptions): Deploys {
@@ -126,8 +128,8 @@ export function createDeploys(options: DeploysOptions): Deploys {
     )
   }
 
-  /** Everything that speaks against it, before anything is done. */
-  const prepare = async (asked: DeployInput): Promise<Pick<NewDeploy, 'from' | 'to' | 'branch'>> => {
+  /** What runs, and that nothing speaks against another revision; before anything is done. */
+  const examine = async (): Promise<string> => {
     if (problem !== undefined) throw new ServiceRefusal('unavailable', problem)
     const from = await running.catch(error => {
       throw new ServiceRefusal('unavailable', `${directory} is no git checkout: ${error.message}`)
@@ -140,9 +142,27 @@ export function createDeploys(options: DeploysOptions): Deploys {
         `Tracked files have changes that are not committed:\n${changes.slice(0, 20).join('\n')}${more}`,
       )
     }
+    return from
+  }
+
+  /** What would be deployed, for whoever is asked whether it may. */
+  const evidence = async () => {
+    const from = await examine()
+    const revision = (await branchAfterRollBack())?.tip ?? (await checkout.head())
+    return { fields: { running: from, revision, ...(await checkout.log(from, revision, shownCommits)) } }
+  }
+
+  const prepare = async (asked: DeployInput): Promise<Pick<NewDeploy, 'from' | 'to' | 'branch'>> => {
+    const from = await examine()
     await leaveRolledBack()
     const to = await checkout.head()
-    const { head, rebuild } = asked
+    const { head, rebuild, approved } = asked
+    if (approved && approved.revision !== to) {
+      throw new ServiceRefusal(
+        'conflict',
+        `${named(approved.revision)} was approved, and ${named(to)} is checked out by now. Ask again.`,
+      )
+    }
     if (head !== undefined && !isRevision(head, to)) {
       throw new ServiceRefusal(
         'conflict',
@@ -159,15 +179,21 @@ export function createDeploys(options: DeploysOptions): Deploys {
   }
 
   /** After a roll-back no branch is checked out. Once the branch has gone on, it is taken up again. */
-  const leaveRolledBack = async () => {
-    if ((await checkout.branch()) !== undefined) return
+  const branchAfterRollBack = async (): Promise<{ branch: string; tip: string } | undefined> => {
+    if ((await checkout.branch()) !== undefined) return undefined
     const head = await checkout.head()
     const last = deploys.list(20).find(({ status, from }) => status === 'rolled_back' && from === head)
-    if (!last?.branch) return
+    if (!last?.branch) return undefined
     const tip = await checkout.tip(last.branch)
-    if (tip === undefined || tip === last.to || tip === last.from) return
-    await checkout.switchTo(last.branch)
-    log.info({ branch: last.branch, revision: tip }, 'the branch is checked out again after a roll-back')
+    if (tip === undefined || tip === last.to || tip === last.from) return undefined
+    return { branch: last.branch, tip }
+  }
+
+  const leaveRolledBack = async () => {
+    const next = await branchAfterRollBack()
+    if (!next) return
+    await checkout.switchTo(next.branch)
+    log.info({ branch: next.branch, revision: next.tip }, 'the branch is checked out again after a roll-back')
   }
 
   const build = async (
@@ -253,6 +279,7 @@ export function createDeploys(options: DeploysOptions): Deploys {
   const work: Work = {
     name: 'deploy',
     repeatable: true,
+    evidence,
     timeoutMs:
       (2 * settings.build.length + settings.check.length) * settings.commandMs +
       2 * settings.healthMs +

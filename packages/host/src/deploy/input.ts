@@ -8,5 +8,7 @@ export const deployInput = z.object({
   session_id: z.string().optional(),
   /** whether whoever asked is given a receipt */
   is_answered: z.boolean(),
+  /** what somebody has approved: nothing else is deployed */
+  approved: z.object({ revision: z.string() }).optional(),
 })
 export type DeployInput = z.infer<typeof deployInput>

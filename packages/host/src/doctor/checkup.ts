@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { dialectNameSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import { layoutOf } from '../layout.ts'
+import { isStorageFailure } from '../store/failure.ts'
 import { lookAside } from '../store/look-aside.ts'
 import type { Host } from '../types.ts'
 
@@ -17,7 +18,13 @@ export const checkupAnswer = z.object({
       damage: z.array(z.string()),
       installation: z.string().nullable(),
       groups: z.array(
-        z.object({ folder: z.string(), jid: z.string(), main: z.boolean(), dialect: dialectNameSchema }),
+        z.object({
+          folder: z.string(),
+          jid: z.string(),
+          main: z.boolean(),
+          dialect: dialectNameSchema,
+          uid: z.int().nullable().describe('of its agents, where the host is root'),
+        }),
       ),
       messages: z.object({ pending: z.int(), failed: z.int() }),
       latest: z.number().nullable(),
@@ -33,6 +40,8 @@ export const checkupAnswer = z.object({
     .array(z.object({ channel: z.string(), waiting: z.int(), error: z.string() }))
     .describe('channels that could not deliver something yet, and what they said last'),
   services: z.array(health),
+  problem: z.string().nullable().describe('why nothing can be stored at the moment'),
+  model: z.string().nullable().describe('what keeps agents from asking their model'),
 })
 export type Checkup = z.infer<typeof checkupAnswer>
 
@@ -58,6 +67,8 @@ export async function checkUp(host: Host): Promise<Checkup> {
         .services()
         ?.catalogue.services()
         .map(({ name, ok, text }) => ({ name, ok, text })) ?? [],
+    problem: host.retries.problem() ?? null,
+    model: host.agents()?.modelWarning() ?? null,
   }
 }
 
@@ -78,12 +89,17 @@ async function storeOf(host: Host): Promise<Checkup['store']> {
   const { state, database } = layoutOf(host.config.data)
   const { bavail, bsize } = statfsSync(state)
   if (statSync(database).size * 3 > bavail * bsize) return null
-  const folder = mkdtempSync(join(state, 'backup-'))
+  let folder: string | undefined
   try {
+    folder = mkdtempSync(join(state, 'backup-'))
     const path = join(folder, 'copy.db')
     await host.store.copyTo(path)
     return await lookAside(path)
+  } catch (error) {
+    // The rest of the findings say what is wrong with the disk.
+    if (isStorageFailure(error)) return null
+    throw error
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   }
 }

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { checkMounts } from '../agents/allowed-mounts.ts'
+import { needsKey } from '../agents/model-health.ts'
 import { ask, findProgram } from '../agents/sandboxes/command.ts'
 import type { Config } from '../config.ts'
 import { accountOf, ownAccount } from '../jobs/accounts.ts'
@@ -16,6 +17,8 @@ export async function configuration(patient: Patient): Promise<Finding[]> {
   const { config } = patient
   const problems = [
     ...keys(patient),
+    // The daemon has the environment that counts, and has tried.
+    ...(patient.checkup?.model ? [bad('configuration', patient.checkup.model)] : []),
     ...groups(patient),
     ...mounts(config),
     ...(patient.holder === 'daemon' ? [] : await plugins(config)),
@@ -29,11 +32,9 @@ export async function configuration(patient: Patient): Promise<Finding[]> {
 }
 
 /** Variables that are named and not set: the daemon may have them from its unit file, which this cannot see. */
-function keys({ config, environment }: Patient): Finding[] {
+function keys({ config, checkup, environment }: Patient): Finding[] {
   const wanted = new Map<string, string>()
-  const drivers = [config.agents.driver, ...Object.values(config.groups).map(({ driver }) => driver)]
-  if (config.agents.enabled === 'yes' && drivers.includes('claude'))
-    wanted.set(config.model.keyVariable, 'the model')
+  if (needsKey(config) && !checkup?.model) wanted.set(config.model.keyVariable, 'the model')
   if (config.inspector.model !== undefined) wanted.set(config.inspector.keyVariable, 'the inspector')
   if (config.webhook.url !== undefined) wanted.set(config.webhook.secretVariable, 'webhooks')
   for (const [name, account] of Object.entries(config.calendars))

@@ -38,4 +38,6 @@ const looked = async (database: string): Promise<Checkup> => ({
   webhook: null,
   troubled: [],
   services: [],
+  problem: null,
+  model: null,
 })

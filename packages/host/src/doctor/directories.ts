@@ -1,8 +1,12 @@
-import { chmodSync, chownSync, lstatSync, readdirSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, lchownSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DialectName } from '@hatchway/protocol'
 import { errorCode, type Owner, pinDirectory } from '@hatchway/spool'
-import { createGroupDirectories, createLayout, directoriesOf } from '../layout.ts'
+import type { Config } from '../config.ts'
+import { createGroupDirectories, createLayout, directoriesOf, type Layout } from '../layout.ts'
+import { ownerFor } from '../owners.ts'
+import { giveGroup } from '../ownership.ts'
 import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
 
 /** A directory as it has to be. */
@@ -14,7 +18,11 @@ interface Wanted {
   /** what nobody but its owner may do, and what has to be possible; the rest is a matter of taste */
   forbidden: number
   needed: number
+  /** whose it is; left out: the host's own */
+  group?: { folder: string; owner: Owner }
 }
+
+const earlierUid = 1000
 
 /**
  * Wrong owners are the most reported fault of all hatches (lesson 23): the container cannot write, or not remove.
@@ -34,11 +42,11 @@ export function directories(patient: Patient): Finding[] {
       ),
     ]
 
-  const agents: Owner =
-    state.uid === 0
-      ? { uid: config.container.uid ?? 1000, gid: config.container.gid ?? config.container.uid ?? 1000 }
-      : { uid: state.uid, gid: state.gid }
-  const groups = checkup?.store?.groups ?? []
+  const groups = (checkup?.store?.groups ?? []).map(group => ({
+    ...group,
+    // A database of an earlier version knows of one user for all; the next start gives each group its own.
+    owner: ownerFor(config, state.uid, () => group.uid ?? earlierUid) ?? { uid: state.uid, gid: state.gid },
+  }))
   const own = (path: string, mode: number): Wanted => ({
     path,
     uid: state.uid,
@@ -47,18 +55,26 @@ export function directories(patient: Patient): Finding[] {
     forbidden: mode === 0o700 ? 0o077 : 0o022,
     needed: 0o700,
   })
-  const theirs = (path: string): Wanted => ({ path, ...agents, mode: 0o700, forbidden: 0, needed: 0o700 })
-  // Agents of another user have to get through it.
-  const way = state.uid === agents.uid ? 0o700 : 0o705
+  const theirs = (path: string, group: (typeof groups)[number]): Wanted => ({
+    ...{ path, ...group.owner, mode: 0o700, forbidden: 0, needed: 0o700 },
+    group,
+  })
+  const existing = (wanted: Wanted): Wanted[] => (look(wanted.path) ? [wanted] : [])
   const wanted: Wanted[] = [
     own(config.data, 0o755),
     ...[layout.state, layout.spool, layout.staging, layout.files].map(path => own(path, 0o700)),
     ...[layout.ipc, layout.groups].map(path => own(path, 0o755)),
     own(layout.errors, 0o750),
-    ...groups.flatMap(({ folder, dialect }) => [
-      { ...own(join(layout.ipc, folder), 0o755), needed: way },
-      ...directoriesOf({ dialect }).map(name => theirs(join(layout.ipc, folder, name))),
-      theirs(join(layout.groups, folder)),
+    ...groups.flatMap(group => [
+      // Agents of another user have to get through it.
+      {
+        ...own(join(layout.ipc, group.folder), 0o755),
+        needed: state.uid === group.owner.uid ? 0o700 : 0o705,
+      },
+      ...directoriesOf(group).map(name => theirs(join(layout.ipc, group.folder, name), group)),
+      theirs(join(layout.groups, group.folder), group),
+      ...existing(theirs(join(layout.groups, group.folder, '.home'), group)),
+      ...existing(theirs(join(layout.worktrees, group.folder), group)),
     ]),
   ]
 
@@ -85,20 +101,20 @@ export function directories(patient: Patient): Finding[] {
           `${some(missing)} should be there. The next start makes what it needs, or --fix.`,
           () => {
             createLayout(layout)
-            for (const { folder, dialect } of groups)
-              createGroupDirectories(layout, { folder, dialect }, state.uid === 0 ? agents : undefined)
+            for (const group of groups)
+              createGroupDirectories(layout, group, state.uid === 0 ? group.owner : undefined)
             return `made ${missing.filter(path => look(path)).length} of them`
           },
         ),
     strange.length === 0
       ? good(
           'owners',
-          `Everything belongs to uid ${state.uid}, and what is the agents’ to uid ${agents.uid}.`,
+          `Everything belongs to uid ${state.uid}, and what is the agents’ to ${usersOf(groups)}.`,
         )
       : bad(
           'owners',
           `${some(strange.map(({ path, uid }) => `${path} (uid ${look(path)?.uid}, not ${uid})`))}. ${us === 0 ? 'Run doctor --fix, or chown them.' : 'Run as root: doctor --fix, or chown them.'}`,
-          us === 0 ? () => set(strange, ({ uid, gid }) => ({ uid, gid })) : undefined,
+          us === 0 ? () => giveBack(strange, layout) : undefined,
         ),
     open.length === 0
       ? good('modes', 'Nobody can enter or change what is not theirs.')
@@ -107,7 +123,8 @@ export function directories(patient: Patient): Finding[] {
           `${some(open.map(({ path, mode }) => `${path} (${octal(look(path)?.mode ?? 0)}, should be ${octal(mode)})`))}. Run doctor --fix, or chmod them.`,
           () => set(open, ({ mode }) => ({ mode })),
         ),
-    ...strangeFiles(groups, layout.ipc, agents.uid),
+    ...strangeFiles(groups, layout.ipc, us === 0),
+    ...(us === 0 ? groups.flatMap(group => closedMounts(group, config)) : []),
   ]
 }
 
@@ -144,34 +161,96 @@ function set(
   return `set ${done.length}${failed.length > 0 ? `, not ${some(failed)}` : ''}`
 }
 
+const usersOf = (groups: readonly { owner: Owner }[]): string => {
+  const uids = [...new Set(groups.map(({ owner }) => `uid ${owner.uid}`))]
+  return uids.length > 1 ? `a user for each group (${some(uids)})` : (uids[0] ?? 'them')
+}
+
+/** A group's directory is given with what is in it: the owner of the outermost one says that all of it was given. */
+async function giveBack(strange: readonly Wanted[], layout: Layout): Promise<string> {
+  const groups = new Map(
+    strange.flatMap(({ group }) => (group ? [[group.folder, group.owner] as const] : [])),
+  )
+  let given = 0
+  for (const [folder, owner] of groups) given += await giveGroup(layout, folder, owner)
+  const said = set(strange, ({ uid, gid }) => ({ uid, gid }))
+  return given > strange.length ? `${said}, and ${given} files and directories in all` : said
+}
+
+/** Directories of the operator's own that are mounted, and of no use to the group's user. Asked as that user. */
+function closedMounts(group: { folder: string; owner: Owner }, config: Config): Finding[] {
+  const { folder, owner } = group
+  return (config.groups[folder]?.mounts ?? []).flatMap(({ from, writable }) => {
+    if (!look(from)) return []
+    const wanted = ['-r', '.', '-a', '-x', '.', ...(writable ? ['-a', '-w', '.'] : [])]
+    if (spawnSync('test', wanted, { ...owner, cwd: from, stdio: 'ignore' }).status === 0) return []
+    return [
+      warning(
+        'configuration',
+        `groups.${folder}.mounts: uid ${owner.uid}, whom its agents run as, cannot ${writable ? 'write to' : 'read'} ${from}. Run: setfacl -R -m u:${owner.uid}:${writable ? 'rwX' : 'rX'} ${from}`,
+      ),
+    ]
+  })
+}
+
 const mostFiles = 2000
 
-/** Answers that an agent cannot remove stay for ever, and follow-ups with them. */
+interface Strange {
+  directory: string
+  name: string
+  owner: Owner
+}
+
+/**
+ * Answers that an agent cannot remove stay for ever, and follow-ups with them; and where `.tmp`, in which its side writes
+ * files before it posts them, is not its own, it can post nothing at all.
+ */
 function strangeFiles(
-  groups: readonly { folder: string; dialect: DialectName }[],
+  groups: readonly { folder: string; dialect: DialectName; owner: Owner }[],
   ipc: string,
-  uid: number,
+  mayGive: boolean,
 ): Finding[] {
-  const found: string[] = []
+  const found: Strange[] = []
   let seen = 0
-  for (const group of groups) {
-    for (const name of directoriesOf(group)) {
-      const path = join(ipc, group.folder, name)
-      for (const file of entriesOf(path)) {
-        if (++seen > mostFiles) break
-        const kind = look(join(path, file))
-        if (kind?.isFile() && kind.uid !== uid) found.push(join(path, file))
-      }
+  const lookInto = (directory: string, owner: Owner) => {
+    for (const name of entriesOf(directory)) {
+      if (++seen > mostFiles) return
+      const path = join(directory, name)
+      const kind = look(path)
+      const isOurs = name === '.tmp' && kind?.isDirectory()
+      // A second name may be somewhere else, where it is not the agent's.
+      if ((isOurs || (kind?.isFile() && kind.nlink === 1)) && kind?.uid !== owner.uid)
+        found.push({ directory, name, owner })
+      if (isOurs) lookInto(path, owner)
     }
   }
-  return found.length === 0
-    ? []
-    : [
-        warning(
-          'files',
-          `${some(found)}: not uid ${uid}’s, so that an agent may not be able to read or remove it. Remove it, or chown it.`,
-        ),
-      ]
+  for (const group of groups)
+    for (const name of directoriesOf(group)) lookInto(join(ipc, group.folder, name), group.owner)
+  if (found.length === 0) return []
+  const paths = found.map(({ directory, name, owner }) => `${join(directory, name)} (not uid ${owner.uid}’s)`)
+  const says = `${some(paths)}: an agent may not be able to read or remove it, or to post.`
+  return mayGive
+    ? [warning('files', `${says} Run doctor --fix, or chown it.`, () => giveFiles(found))]
+    : [warning('files', `${says} Run as root: doctor --fix, or chown it.`)]
+}
+
+/** Each by the handle of its directory, and no link is followed. */
+function giveFiles(found: readonly Strange[]): string {
+  let given = 0
+  for (const { directory, name, owner } of found) {
+    const pinned = pinDirectory(directory)
+    if (typeof pinned === 'string') continue
+    try {
+      lchownSync(join(pinned.path, name), owner.uid, owner.gid)
+      given++
+    } catch (error) {
+      // Taken or removed meanwhile.
+      if (errorCode(error) !== 'ENOENT') throw error
+    } finally {
+      pinned.close()
+    }
+  }
+  return `gave ${given} of ${found.length} to their agents`
 }
 
 function entriesOf(path: string): string[] {

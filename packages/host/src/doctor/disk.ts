@@ -7,14 +7,15 @@ const gibibyte = 1_073_741_824
 const mebibyte = 1_048_576
 const fewInodes = 50_000
 
-export function disk({ config }: Patient): Finding[] {
+export function disk({ config, checkup }: Patient): Finding[] {
   let place = config.data
   while (!existsSync(place)) place = dirname(place)
   const { bavail, bsize, ffree, files } = statfsSync(place)
   const free = bavail * bsize
   const says = `${(free / gibibyte).toFixed(1)} GiB free for the data directory.`
-  const space =
-    free < 64 * mebibyte
+  const space = checkup?.problem
+    ? bad('disk', `${checkup.problem} ${says}`)
+    : free < 64 * mebibyte
       ? bad('disk', `${says} Commands are no longer accepted when it is full: make room.`)
       : free < gibibyte
         ? warning('disk', `${says} Make room soon, or keep less (\`keep\`, \`limits.errorBytes\`).`)

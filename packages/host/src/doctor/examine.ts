@@ -7,6 +7,7 @@ import { database, waiting } from './database.ts'
 import { directories } from './directories.ts'
 import { disk, leftovers } from './disk.ts'
 import { events } from './events.ts'
+import { imageModels } from './image-models.ts'
 import { reach } from './reach.ts'
 import { clock, runtime, timeZone } from './runtime.ts'
 import { orphans, sandboxes } from './sandboxes.ts'
@@ -36,6 +37,7 @@ const looks: readonly [string, Look][] = [
   ['waiting', waiting],
   ['channels', reach],
   ['sandbox', sandboxes],
+  ['model from images', imageModels],
   ['left over', orphans],
 ]
 

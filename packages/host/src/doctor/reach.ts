@@ -1,6 +1,7 @@
 import { closeSync, constants, fchmodSync, lstatSync, openSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { readHolder } from '../holder.ts'
 import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
 
 const answerMs = 2000
@@ -50,17 +51,24 @@ function services({ checkup, holder }: Patient): Finding[] {
 
 async function web({ config, holder }: Patient): Promise<Finding[]> {
   const { enabled, port } = config.web
-  if (enabled === 'no' || port === 0) return []
+  if (enabled === 'no') return []
   if (holder === 'daemon') {
-    return (await answers(port))
-      ? [good('web', `Something answers on port ${port}.`)]
+    // Somebody answers on many ports: which one is the console's, only the daemon knows.
+    const own = readHolder(config.data)?.webPort
+    if (own === undefined)
+      return [warning('web', 'The daemon does not say on which port the console is. Start it again.')]
+    if (!(await answers(config.web.host, own)))
+      return [bad('web', `The console has port ${own} and does not answer. Look at the daemon’s log.`)]
+    return port === 0 || port === own
+      ? [good('web', `The console answers on port ${own}.`)]
       : [
           warning(
             'web',
-            `Nothing answers on port ${port}: it was taken when the daemon began, and another one is used. The daemon’s first lines say which.`,
+            `Port ${port} was another program’s when the daemon began; the console is on port ${own}. End that program and start the daemon again, or set \`web.port\`.`,
           ),
         ]
   }
+  if (port === 0) return []
   return (await isFree(port))
     ? [good('web', `Port ${port} is free.`)]
     : [
@@ -71,9 +79,10 @@ async function web({ config, holder }: Patient): Promise<Finding[]> {
       ]
 }
 
-const answers = (port: number) =>
+const answers = (host: string, port: number) =>
   new Promise<boolean>(resolve => {
-    const socket = connect({ host: '127.0.0.1', port, timeout: answerMs })
+    const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+    const socket = connect({ host: everywhere[host] ?? host, port, timeout: answerMs })
     const done = (answer: boolean) => {
       socket.destroy()
       resolve(answer)

@@ -1,3 +1,4 @@
+import type { Outcome } from '@hatchway/protocol'
 import type { ClaimedFile, Quarantine, Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Agents } from '../agents/agents.ts'
@@ -17,6 +18,8 @@ export interface Effects {
   settle(file: ClaimedFile, row: CommandRow, effects: readonly Effect[], repeated: boolean): void
   finishBatch(): void
   apply(effects: readonly Effect[]): void
+  /** A command that was held is over; undefined: it goes on as another request. Its file goes as any other does. */
+  decided(seq: number, outcome: Outcome | undefined): void
 }
 
 export interface EffectsOptions {
@@ -40,10 +43,13 @@ export interface EffectsOptions {
 const nothing: readonly Effect[] = []
 /** Whoever asked for it waits for the answer first. */
 const followsAnswer = ({ kind }: Effect): boolean => kind === 'session_over'
+const holds = (effect: Effect): boolean => effect.kind === 'request_stored' && effect.request.kind === 'held'
 
 export function createEffects(options: EffectsOptions): Effects {
   const { replies, snapshots, outbox, quarantine, log, fault } = options
   let done: ClaimedFile[] = []
+  /** files of held commands: they stay in the spool, for what is refused in the end has to be in errors/ */
+  const held = new Map<number, { file: ClaimedFile; row: CommandRow }>()
 
   const apply = (effects: readonly Effect[]): boolean => {
     let visible = false
@@ -97,7 +103,8 @@ export function createEffects(options: EffectsOptions): Effects {
 
   const finishFile = (file: ClaimedFile, row: CommandRow, repeated: boolean, batched: boolean) => {
     fault('answered')
-    if (row.outcome?.ok === false && !repeated) {
+    // What its agent took back was not refused.
+    if (row.outcome?.ok === false && !repeated && row.outcome.error.code !== 'cancelled') {
       const { code, message } = row.outcome.error
       fault('quarantining')
       try {
@@ -128,6 +135,10 @@ export function createEffects(options: EffectsOptions): Effects {
       const { reply, outcome } = row
       // It is decided. An answer that cannot be placed for a while must not keep the content in memory.
       file.text = ''
+      if (!outcome && !repeated && (all.some(holds) || options.desk()?.isHeld(row.seq))) {
+        held.set(row.seq, { file, row })
+        return
+      }
       // Without an outcome the answer follows, and is no longer this file's matter.
       if (!reply || !outcome) return answered(true)
       if (visible || repeated) {
@@ -151,6 +162,12 @@ export function createEffects(options: EffectsOptions): Effects {
     apply(effects) {
       apply(effects)
       snapshots.flush()
+    },
+    decided(seq, outcome) {
+      const waiting = held.get(seq)
+      if (!waiting) return
+      held.delete(seq)
+      finishFile(waiting.file, { ...waiting.row, outcome: outcome ?? null }, false, false)
     },
   }
 }

@@ -35,7 +35,7 @@ function open() {
   mkdirSync(elsewhere)
   const log: string[] = []
   const logger = pino({ level: 'warn' }, { write: line => void log.push(line) })
-  const replies = createReplies({ layout, owner: undefined, log: logger })
+  const replies = createReplies({ layout, owners: () => undefined, log: logger })
   onTestFinished(() => replies.stop())
   const responses = join(layout.ipc, 'a', 'responses')
   return { layout, elsewhere, log, replies, responses, answer: join(responses, 'r1.json') }

@@ -9,9 +9,10 @@ import {
   renderReply,
   replyAddressSchema,
 } from '@hatchway/protocol'
-import { type Owner, pinDirectory, post } from '@hatchway/spool'
+import { pinDirectory, post } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import { type Layout, ownedDirectory } from '../layout.ts'
+import type { Owners } from '../owners.ts'
 
 /**
  * Answers (promise 5). A claimed file stays in the spool until its answer lies in the group's directory, so a crash
@@ -50,8 +51,8 @@ interface Clearing {
   before: number | undefined
 }
 
-export function createReplies(options: { layout: Layout; owner: Owner | undefined; log: Logger }): Replies {
-  const { layout, owner, log } = options
+export function createReplies(options: { layout: Layout; owners: Owners; log: Logger }): Replies {
+  const { layout, owners, log } = options
   const timers = new Set<NodeJS.Timeout>()
   const clearings = new Set<Clearing>()
   /** how many answers of a group wait for their place, and how many were given up since the first of them */
@@ -61,6 +62,7 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
     const file = renderReply(address, outcome)
     const [directory = '', name = ''] = file.path.split('/')
     const target = join(layout.ipc, group, directory)
+    const owner = owners(group)
     const options = { name, staging: layout.staging, mode: 0o600, owner }
     try {
       post(target, file.content, options)
@@ -78,8 +80,24 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
     if (!next) return true
     const some = next.names.splice(-removedAtOnce).filter(name => !fresh.has(`${next.directory}/${name}`))
     if (next.names.length === 0) rest.pop()
-    removeFrom(join(layout.ipc, group, next.directory), some, before)
+    try {
+      removeFrom(join(layout.ipc, group, next.directory), some, before)
+    } catch (error) {
+      notCleared(group, error)
+    }
     return rest.length === 0
+  }
+
+  /** They are only in the way of somebody who looks; the next sweep comes by here, too. */
+  const notCleared = (group: string, error: unknown) =>
+    log.warn({ err: error, group }, 'answers that nobody has taken could not be removed yet')
+  const namesIn = (group: string, directory: string): string[] => {
+    try {
+      return answersIn(join(layout.ipc, group, directory))
+    } catch (error) {
+      notCleared(group, error)
+      return []
+    }
   }
 
   const goOnClearing = (clearing: Clearing) => {
@@ -160,7 +178,7 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
           name,
           staging: layout.staging,
           mode: 0o600,
-          owner,
+          owner: owners(folder),
         })
         begun.add(`${folder}/${address.id}`)
       } catch (error) {
@@ -180,7 +198,7 @@ export function createReplies(options: { layout: Layout; owner: Owner | undefine
     },
     clear(group, before) {
       const rest = answerDirectories
-        .map(directory => ({ directory, names: answersIn(join(layout.ipc, group, directory)) }))
+        .map(directory => ({ directory, names: namesIn(group, directory) }))
         .filter(({ names }) => names.length > 0)
       const clearing = { group, rest, fresh: new Set<string>(), before }
       clearings.add(clearing)

@@ -15,6 +15,7 @@ import type { DialectName, Group, Task } from '@hatchway/protocol'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createLayout, layoutOf } from '../layout.ts'
+import { createRetries } from '../retries.ts'
 import { openStore } from '../store/sqlite.ts'
 import { groupOf as group } from '../store/testing.ts'
 import { createSnapshots } from './snapshots.ts'
@@ -58,11 +59,15 @@ function open(...groups: readonly Group[]) {
   })
   for (const each of groups) mkdirSync(join(layout.ipc, each.folder))
   const log: string[] = []
+  const logger = pino({ level: 'warn' }, { write: line => void log.push(line) })
+  const retries = createRetries({ log: logger, now: Date.now })
+  onTestFinished(() => retries.stop())
   const clock = { now: '2026-02-02T00:00:00.000Z' }
   const snapshots = createSnapshots({
     layout,
     store,
-    log: pino({ level: 'warn' }, { write: line => void log.push(line) }),
+    log: logger,
+    retries,
     fault: () => {},
     now: () => new Date(clock.now),
   })

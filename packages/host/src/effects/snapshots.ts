@@ -1,11 +1,15 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { dialects, type Group, type OutgoingFile, type Services } from '@hatchway/protocol'
+import { dialects, type Group, type OutgoingFile, type Services, type Task } from '@hatchway/protocol'
 import { pinDirectory, post } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Fault } from '../fault.ts'
+import type { View } from '../guard/withheld.ts'
 import type { Layout } from '../layout.ts'
+import type { Retries } from '../retries.ts'
+import { isStorageFailure } from '../store/failure.ts'
 import type { Store } from '../store/types.ts'
+import { createBriefTasks } from './brief-tasks.ts'
 
 /**
  * What each group sees of the host's state: `current_tasks.json`, `available_groups.json`, `todos.json` and
@@ -45,12 +49,16 @@ export function createSnapshots(options: {
   layout: Layout
   store: Store
   log: Logger
+  retries: Pick<Retries, 'inBackground'>
   fault: Fault
   now(): Date
+  /** what a group's agent is shown of tasks and groups; left out: everything */
+  view?(reader: Group): Pick<View, 'task' | 'group'>
   /** left out: whoever opens the host for a moment has no services, and leaves what is written of them alone */
   services?(group: Group): Services | undefined
 }): Snapshots {
-  const { layout, store, log, fault, now } = options
+  const { layout, store, log, retries, fault, now } = options
+  const briefTasks = createBriefTasks(store)
   const tasks = new Set<string>()
   const todos = new Set<string>()
   const services = new Set<string>()
@@ -68,44 +76,63 @@ export function createSnapshots(options: {
   /** Only main sees others. Whoever sees none has seen none from the beginning, and keeps the same file for ever. */
   const syncedAt = (viewer: Group) => (viewer.main ? groupsChangedAt : viewer.added_at)
 
-  const write = (group: Group, name: string, file: OutgoingFile | undefined) => {
+  const put = (group: Group, name: string, file: OutgoingFile | undefined) => {
     const directory = join(layout.ipc, group.folder)
-    try {
-      if (!file) return remove(directory, name)
-      if (isWritten(directory, file)) return
-      post(directory, file.content, { name: file.path, staging: layout.staging, mode: 0o644 })
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      log.warn({ group: group.folder, file: name, reason }, 'a snapshot could not be written')
-    }
+    if (!file) return remove(directory, name)
+    if (isWritten(directory, file)) return
+    post(directory, file.content, { name: file.path, staging: layout.staging, mode: 0o644 })
   }
-  const writeTasks = (group: Group) =>
-    write(
-      group,
-      'current_tasks.json',
-      dialects[group.dialect].tasks(
-        store.tasks({ open: true, ...(group.main ? {} : { group: group.folder }) }),
-        group,
-      ),
-    )
-  const writeGroups = (group: Group) =>
-    write(
-      group,
-      'available_groups.json',
-      dialects[group.dialect].groups(store.groups(), group, syncedAt(group)),
-    )
-
-  const writeTodos = (group: Group) => {
+  const putTasks = (group: Group) => {
+    const own = store.tasks({ open: true, group: group.folder })
+    const all = group.main ? inOrder([...own, ...briefTasks.exceptOf(group.folder)]) : own
+    const view = options.view?.(group)
+    const shown = view ? all.map(view.task) : all
+    put(group, 'current_tasks.json', dialects[group.dialect].tasks(shown, group))
+  }
+  const putGroups = (group: Group) => {
+    // Only main sees others.
+    const view = group.main ? options.view?.(group) : undefined
+    const shown = view ? store.groups().map(view.group) : store.groups()
+    put(group, 'available_groups.json', dialects[group.dialect].groups(shown, group, syncedAt(group)))
+  }
+  const putTodos = (group: Group) => {
     const { todos } = dialects[group.dialect]
     const all = store.todos(group.folder)
     // A group that never had any needs no file that says so.
-    if (todos) write(group, 'todos.json', all.length === 0 ? undefined : todos(all))
+    if (todos) put(group, 'todos.json', all.length === 0 ? undefined : todos(all))
   }
-  const writeServices = (group: Group) => {
+  const putServices = (group: Group) => {
     const listing = dialects[group.dialect].services
     const known = listing && options.services?.(group)
-    if (known) write(group, 'services.json', listing(known))
+    if (known) put(group, 'services.json', listing(known))
   }
+
+  /** What one group's directory does not let be written is nobody else's trouble; what the disk does not is tried again. */
+  const writing = (file: string, write: (group: Group) => void) => {
+    const again = new Set<string>()
+    return (group: Group) => {
+      const { folder } = group
+      try {
+        write(group)
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        if (!isStorageFailure(error)) {
+          log.warn({ group: folder, file, reason }, 'a snapshot could not be written')
+        } else if (!again.has(folder)) {
+          again.add(folder)
+          retries.inBackground('writing a snapshot', () => {
+            const current = store.group(folder)
+            if (current) write(current)
+            again.delete(folder)
+          })
+        }
+      }
+    }
+  }
+  const writeTasks = writing('current_tasks.json', putTasks)
+  const writeGroups = writing('available_groups.json', putGroups)
+  const writeTodos = writing('todos.json', putTodos)
+  const writeServices = writing('services.json', putServices)
   const writeSomeServices = () => {
     const until = performance.now() + sliceMs
     for (const folder of services) {
@@ -115,7 +142,8 @@ export function createSnapshots(options: {
       if (performance.now() >= until) break
     }
     servicesSlice = services.size > 0 ? setImmediate(writeSomeServices) : undefined
-    if (!servicesSlice) store.setMeta('services', digest)
+    if (!servicesSlice)
+      retries.inBackground('noting the services that groups see', () => store.setMeta('services', digest))
   }
 
   const flush = () => {
@@ -167,6 +195,7 @@ export function createSnapshots(options: {
   }
 
   const tasksChanged = (folder: string) => {
+    briefTasks.changed(folder)
     tasks.add(folder)
     for (const group of store.groups()) if (group.main) tasks.add(group.folder)
   }
@@ -181,7 +210,7 @@ export function createSnapshots(options: {
         return
       }
       digest = now
-      store.setMeta('services', '')
+      retries.inBackground('noting the services that groups see', () => store.setMeta('services', ''))
       for (const { folder } of store.groups()) services.add(folder)
       servicesSlice ??= setImmediate(writeSomeServices)
     },
@@ -216,6 +245,10 @@ export function createSnapshots(options: {
     },
   }
 }
+
+/** As they were made. The store writes all instants in one form, so that their texts can be compared. */
+const inOrder = (tasks: readonly Task[]): Task[] =>
+  tasks.toSorted((a, b) => (a.created_at === b.created_at ? 0 : a.created_at < b.created_at ? -1 : 1))
 
 /** A dialect that has no such file for this group: what lies there was meant for somebody else's eyes. */
 function remove(directory: string, name: string): void {

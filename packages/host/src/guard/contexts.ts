@@ -1,60 +1,63 @@
 import type { Store } from '../store/types.ts'
+import type { GuardRules } from './guard.ts'
 
-/** The context that goes on from one session to the next, for as long as the agent keeps its session. */
-const ongoing = 'session'
+/**
+ * What a group has read hangs on what the host knows: its folder and its home, which every run of the group can write
+ * and the next one reads. A session id does not count, as the sandbox reports it, nor does the end of a run, as an
+ * agent can go on with a conversation that it keeps in its home. Only wiping the files makes a group clean.
+ *
+ * Text that lies elsewhere has an entry of its own, and taints whoever is given it.
+ */
+export const folderContext = 'session'
 /** what the host is to tell an agent from an agent: one that begins anew to itself, one that deploys to its next run */
 export const carried = 'carried'
+/** what the group's name, chat and trigger were written in: every run is told them */
+export const nameContext = 'name'
+/** what a task's prompt and script were written in */
+export const taskContext = (taskId: string): string => `task:${taskId}`
+/** what the last result of a task was written in; the store notes it together with the result */
+export const resultContext = (taskId: string): string => `result:${taskId}`
+/** what a deploy is to tell the next run, until it does */
+export const deployContext = (request: number): string => `deploy:${request}`
+/** in the place of a group: what was merged into a repository that several groups read */
+const repoOwner = (name: string): string => `repo:${name}`
+
 /** the channel of what the host itself says to an agent */
 const hostChannel = 'host'
 
-/** what the host itself has laid down for every context of the group's agent, as another agent asked */
-export const given = 'given'
-const ownRun = 'run:'
-/** what a task was made in */
-export const taskContext = (taskId: string): string => `task:${taskId}`
-/** what a deploy is to tell the next run, until it does */
-export const deployContext = (request: number): string => `deploy:${request}`
-
-/**
- * Which context a group's agent is in, as what it has read counts for that and for no other. A run with a context of its
- * own begins with what the task that called it was made in, and takes what it has read with it when it ends.
- *
- * What a run has left in its directories is still the run's: `gone` is for when all of that is decided.
- */
 export interface Contexts {
-  of(folder: string): string
-  begins(folder: string, run: { id: string; isolated: boolean; taskId: string | null }): void
+  /** before a run starts: what it is told counts as read */
+  begins(folder: string, run: { taskId: string | null; repo: string | undefined }): void
+  /** before its commits can be read by the other groups that have the repository */
+  merges(folder: string, repo: string, readers: readonly string[]): void
   /** the group's run is over, and everything it has asked for is decided */
   gone(folder: string): void
-  /** groups of which something is left that may have to go */
-  tainted(): readonly string[]
 }
 
-export function createContexts(store: Pick<Store, 'taints' | 'agents'>): Contexts {
-  const ownRuns = () => store.taints.all().filter(({ context }) => context.startsWith(ownRun))
-  // What an earlier process had not decided of its runs is decided now, and as theirs.
-  const current = new Map(ownRuns().map(({ group, context }) => [group, context]))
+export function createContexts(
+  store: Pick<Store, 'taints' | 'agents'>,
+  rules: Pick<GuardRules, 'containsSecrets'>,
+): Contexts {
+  const ofFiles = (group: string) => ({ group, context: folderContext })
   return {
-    of: folder => current.get(folder) ?? ongoing,
-    begins(folder, { id, isolated, taskId }) {
-      const context = isolated ? `${ownRun}${id}` : ongoing
-      current.set(folder, context)
-      store.taints.join(folder, given, context)
-      // What an agent has told its successor comes from what it had read.
-      if (!isolated) store.taints.join(folder, carried, context)
-      if (taskId !== null) store.taints.join(folder, taskContext(taskId), context)
+    begins(folder, { taskId, repo }) {
+      const told = [nameContext, carried, ...(taskId === null ? [] : [taskContext(taskId)])]
+      for (const context of told) store.taints.join({ group: folder, context }, folder)
+      if (repo !== undefined) store.taints.join(ofFiles(repoOwner(repo)), folder)
+    },
+    merges(folder, repo, readers) {
+      const owner = repoOwner(repo)
+      store.taints.join(ofFiles(folder), owner)
+      const seen = { corrupted: false, secret: rules.containsSecrets(folder) }
+      store.taints.add(owner, folderContext, seen, 'containsSecrets', Date.now())
+      for (const reader of readers) store.taints.join(ofFiles(owner), reader)
     },
     gone(folder) {
-      current.delete(folder)
-      for (const { group, context } of ownRuns()) if (group === folder) store.taints.clear(folder, context)
       // Whoever was given such a message and did not answer it leaves it to the next one.
       const isTold = store.agents
         .incoming({ group: folder, status: 'waiting' })
         .every(({ channel }) => channel !== hostChannel)
       if (isTold) store.taints.clear(folder, carried)
-      // An agent that keeps no session has forgotten everything.
-      if (store.agents.session(folder) === undefined) store.taints.clear(folder, ongoing)
     },
-    tainted: () => [...new Set(store.taints.all().map(({ group }) => group))],
   }
 }

@@ -4,7 +4,6 @@ import { codeOf, openDesk } from '../operations/testing.ts'
 import type { HostRules } from '../operations/types.ts'
 
 const guard = {
-  contextOf: () => 'session',
   containsSecrets: () => false,
   isOffline: () => false,
   approvalMs: 1000,
@@ -105,4 +104,19 @@ describe('a command on the host', () => {
     ).toBe(true)
     expect(desk.task('job-1')?.status).toBe('cancelled')
   })
+})
+
+test('a shell gate that runs the command after five minutes is answered before that', async () => {
+  const expiry = async (shape: 'decision' | 'receipt', approvalMs: number) => {
+    const reply = { directory: 'responses', id: 'r-1', shape } as const
+    using desk = await open({ guard: { ...guard, approvalMs }, request: { seq: 7, reply } })
+    await read(desk)
+    const { effects } = await desk.ask('main', 'check_shell', { command: 'curl https://example.org' })
+    const [effect] = effects
+    if (effect?.kind !== 'request_stored') throw new Error('it is not held')
+    return effect.request.expiresAt - effect.request.createdAt
+  }
+  expect(await expiry('receipt', 900_000)).toBe(900_000)
+  expect(await expiry('decision', 900_000)).toBe(270_000)
+  expect(await expiry('decision', 60_000)).toBe(60_000)
 })

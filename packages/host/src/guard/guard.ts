@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { type Command, commandSchema, type Group, type Outcome } from '@hatchway/protocol'
+import { type Command, commandSchema, type Group, type Outcome, type ReplyAddress } from '@hatchway/protocol'
 import { refused } from '../operations/outcome.ts'
 import type { OperationContext } from '../operations/types.ts'
 import { tooManyRequests } from '../policy/quota.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
-import { taskContext } from './contexts.ts'
+import { folderContext, taskContext } from './contexts.ts'
 import { gates, type Reach, seenIn } from './gates.ts'
 import { mayHoldSecrets } from './glance.ts'
 import type { Action, Gate, Taint } from './types.ts'
@@ -13,6 +13,8 @@ import type { Action, Gate, Taint } from './types.ts'
 /** What a command is to the guard. */
 export interface Traits {
   action: Omit<Action, 'group'>
+  /** what of it is free text; ids and addresses look like secrets, and would be held up each time. Left out: all of it */
+  text?: Record<string, unknown> | undefined
   reach: Reach
   /** what the context has seen once it has happened */
   reads: Taint
@@ -23,8 +25,6 @@ export interface Traits {
 }
 
 export interface GuardRules {
-  /** the context the group's agent is in now */
-  contextOf(folder: string): string
   /** whether the group's folder holds secrets from the start */
   containsSecrets(folder: string): boolean
   /** whether its agent is in a sandbox of ours without a network, where no command can bring anything in */
@@ -41,6 +41,8 @@ export interface Held {
   command: Command
   /** the run that asked, if there was one */
   runId?: string | undefined
+  /** what the command does not say and was looked up for whoever decides; it is in the action's payload, too */
+  evidence?: Readonly<Record<string, unknown>> | undefined
 }
 
 const clean: Taint = { corrupted: false, secret: false }
@@ -54,10 +56,15 @@ export const seenBy = (
   folder: string,
   rules: GuardRules,
   { transaction, seen = clean }: Pick<OperationContext, 'transaction' | 'seen'>,
-): Taint => joined(taintOf(transaction, rules, folder), seen)
+): Taint => joined(taintOf(transaction.taint, rules, folder), seen)
 
-const taintOf = (transaction: Transaction, rules: GuardRules, folder: string): Taint =>
-  joined(transaction.taint(folder, rules.contextOf(folder)), {
+/** What a group's files hold. */
+export const taintOf = (
+  stored: Transaction['taint'],
+  rules: Pick<GuardRules, 'containsSecrets'>,
+  folder: string,
+): Taint =>
+  joined(stored(folder, folderContext), {
     corrupted: false,
     secret: rules.containsSecrets(folder),
   })
@@ -74,7 +81,7 @@ export function pass(
   context: OperationContext,
 ): Outcome | null | undefined {
   const { transaction, now } = context
-  const taint = taintOf(transaction, rules, group.folder)
+  const taint = taintOf(transaction.taint, rules, group.folder)
   const action: Action = { ...traits.action, group: group.folder }
   const note = (gate: Gate, outcome: string, reason: string) =>
     transaction.audit({
@@ -101,14 +108,19 @@ export function pass(
   }
   // What goes out is searched for secrets first, which takes a moment where there can be any.
   const goesOut = traits.reach === 'sink' || traits.reach === 'both'
-  if (gate === 'allow' && !(goesOut && mayHoldSecrets(action.payload))) {
-    apply(traits, group.folder, taint, rules, transaction, now.getTime())
+  if (gate === 'allow' && !(goesOut && mayHoldSecrets(traits.text ?? action.payload))) {
+    apply(traits, group.folder, taint, transaction, now.getTime())
     if (traits.reach !== 'local') note(gate, 'allowed', 'by the table of gates')
     return undefined
   }
   const runId = context.host?.runOf(group.folder)?.id
   return hold({ gate, taint, action, command, runId }, group, rules, context)
 }
+
+/** Pynchy's shell gate gives up after 300 s and then runs the command: it has its no before that. */
+const gateWaitsMs = 270_000
+const patienceMs = (reply: ReplyAddress | null): number =>
+  reply?.shape === 'decision' ? gateWaitsMs : Number.POSITIVE_INFINITY
 
 function hold(held: Held, group: Group, rules: GuardRules, context: OperationContext): Outcome | null {
   const { transaction, now, request } = context
@@ -126,7 +138,7 @@ function hold(held: Held, group: Group, rules: GuardRules, context: OperationCon
     status: 'waiting',
     outcome: null,
     createdAt,
-    expiresAt: createdAt + rules.approvalMs,
+    expiresAt: createdAt + Math.min(rules.approvalMs, patienceMs(request.reply)),
   }
   transaction.insertRequest(row)
   context.effect({ kind: 'request_stored', request: row })
@@ -134,18 +146,10 @@ function hold(held: Held, group: Group, rules: GuardRules, context: OperationCon
 }
 
 /** What it does to what the context has seen. */
-function apply(
-  traits: Traits,
-  folder: string,
-  taint: Taint,
-  rules: GuardRules,
-  transaction: Transaction,
-  at: number,
-): void {
+function apply(traits: Traits, folder: string, taint: Taint, transaction: Transaction, at: number): void {
   const { shelf, reads, action } = traits
-  const context = rules.contextOf(folder)
   const taken = shelf?.does === 'take' ? transaction.taint(folder, `shelf:${shelf.name}`) : clean
-  transaction.addTaint(folder, context, joined(reads, taken), action.name, at)
+  transaction.addTaint(folder, folderContext, joined(reads, taken), action.name, at)
   if (shelf?.does === 'put') transaction.addTaint(folder, `shelf:${shelf.name}`, taint, action.name, at)
 }
 
@@ -155,12 +159,11 @@ export const applyReleased = (
   folder: string,
   rules: GuardRules,
   context: Pick<OperationContext, 'transaction' | 'seen' | 'now'>,
-): void =>
-  apply(traits, folder, seenBy(folder, rules, context), rules, context.transaction, context.now.getTime())
+): void => apply(traits, folder, seenBy(folder, rules, context), context.transaction, context.now.getTime())
 
 /** What a held command was, read back from the store with the same care as from a file. */
 export function heldIn(request: RequestRow): Held | undefined {
-  const { gate, taint, action, command, runId } = request.input
+  const { gate, taint, action, command, runId, evidence } = request.input
   const parsed = commandSchema.safeParse(command)
   if (!parsed.success || !isTaint(taint) || !isAction(action)) return undefined
   return {
@@ -169,8 +172,12 @@ export function heldIn(request: RequestRow): Held | undefined {
     action,
     command: parsed.data,
     runId: typeof runId === 'string' ? runId : undefined,
+    evidence: isObject(evidence) ? evidence : undefined,
   }
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isTaint = (value: unknown): value is Taint =>
   typeof value === 'object' && value !== null && 'corrupted' in value && 'secret' in value
@@ -188,6 +195,7 @@ const canonical = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(canonical)
   if (typeof value !== 'object' || value === null) return value
   return Object.entries(value)
+    .filter(([, inner]) => inner !== undefined)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, inner]) => [key, canonical(inner)])
 }

@@ -3,7 +3,9 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { OperationContext } from '../operations/types.ts'
+import type { Retries } from '../retries.ts'
 import type { Desk } from '../services/desk.ts'
+import type { Work } from '../services/types.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Store } from '../store/types.ts'
 import type { Approvals } from './approvals/approvals.ts'
@@ -27,13 +29,15 @@ export function openGuard(options: {
   store: Store
   rules: GuardRules
   desk(): Desk | undefined
-  effects: Pick<Effects, 'apply'>
+  effects: Pick<Effects, 'apply' | 'decided'>
   approvals: Approvals
+  work(name: string): Work | undefined
   context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   environment: NodeJS.ProcessEnv
+  retries: Retries
   log: Logger
 }): OpenGuard {
-  const { config, store, rules, desk, effects, approvals, context, environment, log } = options
+  const { config, store, rules, desk, effects, approvals, context, environment, retries, log } = options
   const secrets = createSecretSearch()
   const inspector = createInspector({ settings: config.inspector, environment })
   const watch = createWatch({
@@ -43,8 +47,11 @@ export function openGuard(options: {
     rules,
     context,
     findSecrets: secrets.findSecrets,
+    evidence: async ({ command: { type, payload } }, group, signal) =>
+      options.work(type)?.evidence?.(payload, { group, signal }),
     inspect: inspector.inspect,
     approvals,
+    retries,
     log,
     now: Date.now,
   })
@@ -90,17 +97,13 @@ export function openGuard(options: {
 }
 
 /** What the configuration says about a group, whose folder is told apart without case. */
-export function rulesFrom(
-  config: Config,
-  { contextOf, isOffline }: Pick<GuardRules, 'contextOf' | 'isOffline'>,
-): GuardRules {
+export function rulesFrom(config: Config, { isOffline }: Pick<GuardRules, 'isOffline'>): GuardRules {
   const secret = new Set(
     Object.entries(config.groups)
       .filter(([, { containsSecrets }]) => containsSecrets === true)
       .map(([folder]) => folder.toLowerCase()),
   )
   return {
-    contextOf,
     isOffline,
     containsSecrets: folder => secret.has(folder.toLowerCase()),
     approvalMs: config.guard.approvalMs,

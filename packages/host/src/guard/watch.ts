@@ -1,10 +1,14 @@
-import { type Outcome, refusal } from '@hatchway/protocol'
+import { type Group, type Outcome, type Refusal, refusal } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Effects } from '../effects/effects.ts'
 import { perform } from '../operations/index.ts'
 import type { Effect, OperationContext } from '../operations/types.ts'
+import type { Retries } from '../retries.ts'
+import { ServiceRefusal } from '../services/define.ts'
 import type { Desk } from '../services/desk.ts'
+import type { Evidence } from '../services/types.ts'
 import type { Who } from '../store/audit-types.ts'
+import { isStorageFailure } from '../store/failure.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Store, Transaction } from '../store/types.ts'
 import { digestOf, type GuardRules, type Held, heldIn } from './guard.ts'
@@ -19,6 +23,8 @@ export interface Watch {
   /** it happens now, with the rights its group has now; false: it was over */
   release(seq: number, decision: Decision): boolean
   deny(seq: number, decision: Decision): boolean
+  /** it is not put to anybody */
+  refuse(seq: number, error: Refusal): boolean
 }
 
 interface Decision {
@@ -30,7 +36,7 @@ interface Decision {
 export interface WatchOptions {
   store: Store
   desk(): Desk | undefined
-  effects: Pick<Effects, 'apply'>
+  effects: Pick<Effects, 'apply' | 'decided'>
   rules: GuardRules
   /** what the released command needs, as any other does */
   context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
@@ -38,6 +44,8 @@ export interface WatchOptions {
     payload: unknown,
     options: { group: string; signal: AbortSignal },
   ): Promise<readonly { kind: string; where: string }[]>
+  /** what the command would be done with and does not say; throws a `ServiceRefusal` for a clear no */
+  evidence(held: Held, group: Group, signal: AbortSignal): Promise<Evidence | undefined>
   inspect(
     question: { action: Held['action']; taint: Taint; why: string },
     signal: AbortSignal,
@@ -45,10 +53,12 @@ export interface WatchOptions {
   approvals: {
     /** a person's earlier word that this may always happen */
     ruleFor(group: string, digest: string): { by: Who } | undefined
-    ask(request: RequestRow, held: Held, why: string): void
+    /** `hasSecrets`: what was said once does not count for the next time */
+    ask(request: RequestRow, held: Held, why: string, hasSecrets?: boolean): void
     /** before a restart, perhaps */
     isAsked(seq: number): boolean
   }
+  retries: Pick<Retries, 'inBackground'>
   log: Logger
   now(): number
 }
@@ -92,7 +102,10 @@ export function createWatch(options: WatchOptions): Watch {
     if (!result) return false
     if (result.outcome) options.desk()?.over(seq, result.outcome)
     // It goes on as another request under the same number.
-    else options.desk()?.forget(seq)
+    else {
+      options.desk()?.forget(seq)
+      options.effects.decided(seq, undefined)
+    }
     options.effects.apply(effects)
     return true
   }
@@ -112,24 +125,77 @@ export function createWatch(options: WatchOptions): Watch {
         releasedBy: decision.by,
         seen: held.taint,
         heldIn: held.runId,
+        shown: { digest: digestOf(held.action), evidence: held.evidence },
         effect: effect => effects.push(effect),
       })
     })
 
   const deny = (seq: number, decision: Decision) => settle(seq, decision, () => denied(decision.reason))
 
+  const refuse = (seq: number, error: Refusal) =>
+    settle(seq, { by: 'host', reason: error.message, gate: 'block' }, () => ({ ok: false, error }))
+
+  /** Keeps what was looked up with the request: what is shown is what is held, and what is done. */
+  const keep = (request: RequestRow, held: Held, { fields }: Evidence): Held | undefined => {
+    const action = { ...held.action, payload: { ...held.action.payload, ...fields } }
+    const input = { ...request.input, action, evidence: fields }
+    const isKept = store.transaction({ requests: [], taskIds: [] }, transaction => {
+      const stored = transaction.removeRequest(request.seq, 'held')
+      if (stored) transaction.insertRequest({ ...stored, input })
+      return stored !== undefined
+    })
+    if (isKept !== true) return undefined
+    // The one on the desk is this object.
+    request.input = input
+    return { ...held, action, evidence: fields }
+  }
+
+  /** What it would be done with. Without it nobody could say what they decide, so nobody is asked. */
+  const lookUp = async (request: RequestRow, held: Held, signal: AbortSignal) => {
+    const group = store.group(request.group)
+    if (!group) return undefined
+    try {
+      return { evidence: await options.evidence(held, group, signal) }
+    } catch (error) {
+      if (signal.aborted) return undefined
+      if (isStorageFailure(error)) throw error
+      if (!(error instanceof ServiceRefusal)) log.error({ err: error, seq: request.seq }, 'nothing to show')
+      refuse(
+        request.seq,
+        error instanceof ServiceRefusal
+          ? refusal(error.code, error.message)
+          : refusal('service_failed', 'What it would do could not be looked up, so nobody was asked.'),
+      )
+      return undefined
+    }
+  }
+
+  const search = async (request: RequestRow, payload: unknown, signal: AbortSignal) => {
+    try {
+      return await options.findSecrets(payload, { group: request.group, signal })
+    } catch (error) {
+      log.error({ err: error, seq: request.seq }, 'the search for secrets failed')
+      return [{ kind: 'search_failed', where: 'payload' }]
+    }
+  }
+
   const look = async (request: RequestRow, signal: AbortSignal) => {
     const { seq } = request
-    const held = heldIn(request)
-    if (!held) return deny(seq, { by: 'host', reason: 'It cannot be read back.', gate: 'block' })
+    const wanted = heldIn(request)
+    if (!wanted) return deny(seq, { by: 'host', reason: 'It cannot be read back.', gate: 'block' })
+    const found = await lookUp(request, wanted, signal)
+    if (!found || signal.aborted) return
+    const held = found.evidence ? keep(request, wanted, found.evidence) : wanted
+    if (!held) return
     const { action, taint } = held
+    const ask = (why: string, hasSecrets = false) => options.approvals.ask(request, held, why, hasSecrets)
+    const secrets = await search(request, action.payload, signal)
+    if (signal.aborted) return
+    // A rule does not count for secrets: whoever made it may not have seen them, on a card that was cut, or in a file.
+    const secret = secrets[0] ?? found.evidence?.secret
+    if (secret) return ask(`It holds what looks like a secret (${secret.kind}, in ${secret.where}).`, true)
     const rule = options.approvals.ruleFor(request.group, digestOf(action))
     if (rule) return release(seq, { by: rule.by, reason: 'always allowed', gate: held.gate })
-    const ask = (why: string) => options.approvals.ask(request, held, why)
-    const secrets = await options.findSecrets(action.payload, { group: request.group, signal })
-    if (signal.aborted) return
-    const [secret] = secrets
-    if (secret) return ask(`It holds what looks like a secret (${secret.kind}, in ${secret.where}).`)
     if (held.gate === 'allow') {
       return release(seq, { by: 'host', reason: 'no secrets were found in it', gate: 'allow' })
     }
@@ -147,17 +213,25 @@ export function createWatch(options: WatchOptions): Watch {
   return {
     take(request, signal) {
       if (options.approvals.isAsked(request.seq)) return
-      look(request, signal).catch(error => {
-        log.error(
-          { err: error, seq: request.seq },
-          'a held command could not be looked at; a person is asked',
-        )
-        const held = heldIn(request)
-        if (held && !signal.aborted) options.approvals.ask(request, held, 'The guard failed to look at it.')
+      options.retries.inBackground('looking at a held command', async () => {
+        if (signal.aborted) return
+        try {
+          await look(request, signal)
+        } catch (error) {
+          // Where the disk fails a person could not be asked either: it is looked at again.
+          if (isStorageFailure(error)) throw error
+          log.error(
+            { err: error, seq: request.seq },
+            'a held command could not be looked at; a person is asked',
+          )
+          const held = heldIn(request)
+          if (held && !signal.aborted) options.approvals.ask(request, held, 'The guard failed to look at it.')
+        }
       })
     },
     release,
     deny,
+    refuse,
   }
 }
 

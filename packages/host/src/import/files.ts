@@ -26,10 +26,16 @@ const noFollow = constants.O_RDONLY | constants.O_NOFOLLOW
  * Copies a group's files. What is there already stays: a file of another content is told of, not replaced. Links are
  * left behind, as they lead to where the other installation was.
  */
-export function createCopier({ dryRun, owner }: { dryRun: boolean; owner: Owner | undefined }) {
+export function createCopier({ dryRun }: { dryRun: boolean }) {
   return {
-    /** undefined: there is nothing */
-    copy(from: string, to: string, isAgents: boolean): Copied | undefined {
+    /** undefined: there is nothing; `below`: directories on the way to it that may have to be made */
+    copy(
+      from: string,
+      to: string,
+      isAgents: boolean,
+      owner: Owner | undefined,
+      below: readonly string[] = [],
+    ): Copied | undefined {
       if (!lstatSync(from, { throwIfNoEntry: false })?.isDirectory()) return undefined
       const count = { taken: 0, there: 0, other: [] as string[], links: 0 }
       const give = (path: string) => {
@@ -67,7 +73,15 @@ export function createCopier({ dryRun, owner }: { dryRun: boolean; owner: Owner 
           else count.other.push(path)
         }
       }
-      copyAll(from, to, '')
+      let target = to
+      for (const name of below) {
+        makeDirectory(target)
+        target = join(target, name)
+        const found = lstatSync(target, { throwIfNoEntry: false })
+        // An agent could have put a link there, to anywhere.
+        if (found && !found.isDirectory()) return { state: 'left', says: `${target} is not a directory.` }
+      }
+      copyAll(from, target, '')
       return told(count)
     },
   }

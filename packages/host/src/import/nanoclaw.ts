@@ -1,14 +1,26 @@
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { openHost } from '../host.ts'
-import { containerOwner, layoutOf } from '../layout.ts'
+import { layoutOf } from '../layout.ts'
+import { createOwners } from '../owners.ts'
 import { type NanoClawGroup, type NanoClawRows, type NanoClawTask, readNanoClaw } from '../store/nanoclaw.ts'
 import type { Host } from '../types.ts'
 import { createCopier } from './files.ts'
+import { outdatedInstructions } from './instructions.ts'
+import { withSettings } from './settings.ts'
 
 /**
  * Takes over what a NanoClaw installation has: its groups, their files, their tasks. Nothing there is changed, and what
@@ -59,29 +71,104 @@ export async function importNanoClaw(
   const rows = rowsOf(from)
   const groups = rows.groups ?? groupsInFile(from)
   const lines: ImportLine[] = []
-  const isNew = !existsSync(layoutOf(config.data).state)
-  // A dry run on a directory that is not there yet must not make one.
-  const host = dryRun && isNew ? undefined : await openHost(config, { watch: false })
+  const rehearsal = dryRun ? await copyForRehearsal(config) : undefined
+  const host = await openHost({ ...config, data: rehearsal ?? config.data }, { watch: false })
   try {
     const taken = new Map<string, string>()
     for (const group of groups) {
-      const line = await takeGroup(host, group, rows.channels.get(group.jid), dryRun)
+      const line = await takeGroup(host, group, rows.channels.get(group.jid))
       lines.push(line, ...mountsOf(group))
       if (line.state !== 'left') taken.set(group.folder, group.jid)
     }
-    const copier = createCopier({ dryRun, owner: containerOwner(config) })
+    const copier = createCopier({ dryRun })
+    const owners = createOwners(config, host.store)
     const theirs = join(from, 'groups')
     const ours = layoutOf(config.data).groups
     for (const folder of [...taken.keys(), 'global']) {
-      const copied = copier.copy(join(theirs, folder), join(ours, folder), folder !== 'global')
+      const copied = copier.copy(
+        join(theirs, folder),
+        join(ours, folder),
+        folder !== 'global',
+        owners(folder),
+      )
       if (copied) lines.push({ kind: 'files', name: folder, ...copied })
     }
-    for (const task of rows.tasks) lines.push(await takeTask(host, task, taken, { dryRun, timezone }))
+    for (const folder of taken.keys()) {
+      const copy = (directory: string) =>
+        copier.copy(directory, join(ours, folder), true, owners(folder), ['.home', '.claude'])
+      lines.push(...settingsOf(from, folder, copy))
+    }
+    for (const task of rows.tasks) lines.push(await takeTask(host, task, taken, timezone))
+    for (const folder of [...taken.keys(), 'global'])
+      for (const { file, says } of outdatedInstructions(join(theirs, folder)))
+        lines.push({ kind: 'note', name: `groups/${folder}/${file}`, state: 'left', says })
     lines.push(...remarks(from, rows, taken))
   } finally {
-    await host?.stop()
+    await host.stop()
+    if (rehearsal !== undefined) rmSync(rehearsal, { recursive: true })
   }
   return { from, dry_run: dryRun, lines }
+}
+
+/**
+ * A dry run does everything on a copy of the store, so that it refuses what the import refuses. The data directory is
+ * opened as the import opens it, which a daemon that runs refuses, and is not made where there is none.
+ */
+async function copyForRehearsal(config: Config): Promise<string> {
+  const { database, state } = layoutOf(config.data)
+  const rehearsal = mkdtempSync(join(tmpdir(), 'hatchway-rehearsal-'))
+  if (!existsSync(state)) return rehearsal
+  try {
+    const host = await openHost(config, { watch: false })
+    await host.stop()
+    mkdirSync(layoutOf(rehearsal).state, { mode: 0o700 })
+    for (const part of ['', '-wal'])
+      if (existsSync(database + part)) copyFileSync(database + part, layoutOf(rehearsal).database + part)
+    return rehearsal
+  } catch (error) {
+    rmSync(rehearsal, { recursive: true })
+    throw error
+  }
+}
+
+/** Skills and settings of its Claude, and what its own copy of the runner is here. */
+function settingsOf(
+  from: string,
+  folder: string,
+  copy: (directory: string) => ReturnType<ReturnType<typeof createCopier>['copy']>,
+): ImportLine[] {
+  const lines: ImportLine[] = []
+  withSettings(from, folder, ({ directory, left }) => {
+    const copied = copy(directory)
+    const leaves = left.length === 0 ? '' : ` Left: ${left.join(', ')}.`
+    if (copied)
+      lines.push({
+        kind: 'files',
+        name: `${folder}/.claude`,
+        state: copied.state,
+        says: copied.says + leaves,
+      })
+  })
+  if (hasOwnRunner(from, folder)) {
+    lines.push({
+      kind: 'note',
+      name: folder,
+      state: 'left',
+      says: `Its agent has changed its runner (data/sessions/${folder}/agent-runner-src), which is not mounted at /app/src here. Build an image with it, and name that in groups.${folder}.image.`,
+    })
+  }
+  return lines
+}
+
+function hasOwnRunner(from: string, folder: string): boolean {
+  const own = join(from, 'data', 'sessions', folder, 'agent-runner-src')
+  const stock = join(from, 'container', 'agent-runner', 'src')
+  if (!statSync(own, { throwIfNoEntry: false })?.isDirectory()) return false
+  return readdirSync(own, { recursive: true, encoding: 'utf8' }).some(name => {
+    if (!statSync(join(own, name)).isFile()) return false
+    const same = statSync(join(stock, name), { throwIfNoEntry: false })
+    return !same?.isFile() || !readFileSync(join(own, name)).equals(readFileSync(join(stock, name)))
+  })
 }
 
 function rowsOf(from: string): NanoClawRows {
@@ -135,12 +222,7 @@ function groupsInFile(from: string): NanoClawGroup[] {
 
 const isMain = ({ is_main, folder }: NanoClawGroup) => (is_main === null ? folder === 'main' : is_main === 1)
 
-async function takeGroup(
-  host: Host | undefined,
-  group: NanoClawGroup,
-  channel: string | undefined,
-  dryRun: boolean,
-): Promise<ImportLine> {
+async function takeGroup(host: Host, group: NanoClawGroup, channel: string | undefined): Promise<ImportLine> {
   const { jid, folder, name } = group
   const line = (state: ImportLine['state'], says: string): ImportLine => ({
     kind: 'group',
@@ -148,20 +230,19 @@ async function takeGroup(
     state,
     says,
   })
-  const known = host?.store.groups().find(other => other.jid === jid)
+  const known = host.store.groups().find(other => other.jid === jid)
   if (known) {
     return known.folder === folder
       ? line('there', `It is registered for ${jid} already.`)
       : line('left', `The chat ${jid} has another group here, ${known.folder}.`)
   }
-  if (host?.store.group(folder))
+  if (host.store.group(folder))
     return line('left', `Another chat’s group has this folder here. Rename one of them.`)
   if (!folderSchema.safeParse(folder).success)
     return line('left', 'Its folder is not a name that is allowed here.')
   const main = isMain(group)
   const says = `${main ? 'The main group, f' : 'F'}or ${jid}.`
-  if (dryRun) return line('taken', says)
-  const outcome = await host?.addGroup({
+  const outcome = await host.addGroup({
     folder,
     jid,
     name,
@@ -171,9 +252,7 @@ async function takeGroup(
     ...(group.trigger_pattern ? { trigger: group.trigger_pattern } : {}),
     ...(channel === undefined ? {} : { channel }),
   })
-  return outcome?.ok
-    ? line('taken', says)
-    : line('left', outcome?.error.message ?? 'It could not be registered.')
+  return outcome.ok ? line('taken', says) : line('left', outcome.error.message)
 }
 
 const containerConfig = z.looseObject({
@@ -220,10 +299,10 @@ function mountsOf({ folder, container_config }: NanoClawGroup): ImportLine[] {
 }
 
 async function takeTask(
-  host: Host | undefined,
+  host: Host,
   task: NanoClawTask,
   taken: ReadonlyMap<string, string>,
-  { dryRun, timezone }: { dryRun: boolean; timezone: string },
+  timezone: string,
 ): Promise<ImportLine> {
   const line = (state: ImportLine['state'], says: string): ImportLine => ({
     kind: 'task',
@@ -232,7 +311,7 @@ async function takeTask(
     says,
   })
   const status = task.status ?? 'active'
-  if (host?.store.tasks({}).some(({ id }) => id === task.id))
+  if (host.store.tasks({}).some(({ id }) => id === task.id))
     return line('there', 'There is a task with this id.')
   if (status !== 'active' && status !== 'paused') return line('left', `It is ${status}.`)
   if (!taken.has(task.group_folder)) return line('left', `Its group ${task.group_folder} was not taken over.`)
@@ -242,7 +321,6 @@ async function takeTask(
   if (kind.data === 'once' && Date.parse(task.next_run ?? task.schedule_value) <= Date.now())
     return line('left', `Its time has passed: ${task.next_run ?? task.schedule_value}.`)
   const says = `For ${task.group_folder}: ${kind.data} ${task.schedule_value}${status === 'paused' ? ', paused' : ''}.`
-  if (dryRun || !host) return line('taken', says)
   const outcome = await host.perform({
     type: 'schedule_task',
     payload: {

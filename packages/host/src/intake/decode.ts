@@ -32,7 +32,10 @@ export function decode(file: ClaimedFile, limits: { fileBytes: number; jsonDepth
   }
   const parsed = parseStrict(file.text, { depth: limits.jsonDepth, mayGrow: file.mayGrow })
   if ('body' in parsed)
-    return { kind: 'translated', translation: translate({ directory: file.drop, body: parsed.body }) }
+    return {
+      kind: 'translated',
+      translation: translate({ directory: file.drop, sender: file.inbox, body: parsed.body }),
+    }
   if (parsed.incomplete && file.mayGrow) return { kind: 'half_written' }
   return { kind: 'refused', refusal: parsed.refusal }
 }

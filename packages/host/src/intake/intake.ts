@@ -23,6 +23,7 @@ import { decode } from './decode.ts'
  *
  *   claimed    in the spool, no journal row          → is decided now
  *   decided    journal row and effects are committed → its answer is due, its file is removed or put in errors/
+ *   held       journal row without an outcome        → its file stays until somebody has decided
  *   finished   answered, and the file is gone
  *
  * A file that was handed over before is first looked up in the journal by its claim's number; if its row is there it
@@ -68,6 +69,8 @@ export interface IntakeOptions {
 
 const committedChannel = channel('hatchway:committed')
 const noEffects: Effect[] = []
+/** characters of a file that count as one more command */
+const bytesPerCommand = 4096
 
 export function createIntake(options: IntakeOptions): Intake {
   const { config, store, positions, spool, effects, rate, log, fault, meter, now } = options
@@ -121,7 +124,15 @@ export function createIntake(options: IntakeOptions): Intake {
       tookUs: Math.round((performance.now() - begun) * 1000),
     }
     transaction.insertCommand(row)
+    if (outcome?.ok === false && reply === null) noteRefusal(row, outcome.error, transaction)
     return { file, row, repeated: first !== null && first !== undefined, effects: collected }
+  }
+
+  /** Hatchway's own agents ask with an id, and have their receipt. */
+  const noteRefusal = ({ seq, group, type }: CommandRow, error: Refusal, transaction: Transaction) => {
+    const dialect = transaction.group(group)?.dialect
+    if (dialect === undefined || dialect === 'hatchway') return
+    transaction.addRefusal({ seq, group, type, code: error.code, message: error.message })
   }
 
   const execute = (
@@ -228,7 +239,9 @@ export function createIntake(options: IntakeOptions): Intake {
     for (let i = 1; i <= files.length; i++) {
       const inbox = files[from]?.inbox
       if (inbox === undefined || files[i]?.inbox === inbox) continue
-      rate.take(inbox, i - from, time)
+      let weight = i - from
+      for (let n = from; n < i; n++) weight += Math.floor((files[n]?.text.length ?? 0) / bytesPerCommand)
+      rate.take(inbox, weight, time)
       from = i
     }
   }

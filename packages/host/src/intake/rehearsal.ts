@@ -45,7 +45,7 @@ export function rehearse(config: Config): void {
     store,
     positions: createPositions(store),
     spool: () => ({ wait: () => {} }),
-    effects: { settle: () => {}, finishBatch: () => {}, apply: () => {} },
+    effects: { settle: () => {}, finishBatch: () => {}, apply: () => {}, decided: () => {} },
     rate: createRateLimit({ perMinute: config.limits.commandsPerMinute }),
     log: pino({ level: 'silent' }),
     fault: () => {},

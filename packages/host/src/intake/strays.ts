@@ -18,11 +18,20 @@ export function watchStrays(options: {
   ipc: string
   isRegistered(folder: string): boolean
   add(inbox: Inbox): void
+  failed(error: unknown): void
 }): Strays {
   const { ipc, isRegistered, add } = options
   const known = new Map<string, string>()
 
   const look = () => {
+    try {
+      lookOnce()
+    } catch (error) {
+      // A disk that fails is tried again at the next look; nothing here may end the host.
+      options.failed(error)
+    }
+  }
+  const lookOnce = () => {
     for (const folder of readdirSync(ipc)) {
       if (isRegistered(folder) || !folderSchema.safeParse(folder).success) continue
       const path = join(ipc, folder)

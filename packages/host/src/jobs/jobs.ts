@@ -7,6 +7,7 @@ import { markVariable } from '../agents/sandboxes/processes.ts'
 import type { Config } from '../config.ts'
 import type { JobRules } from '../operations/types.ts'
 import { authorise } from '../policy/permissions.ts'
+import type { Retries } from '../retries.ts'
 import type { Begun, RunEnd } from '../scheduler/scheduler.ts'
 import type { OccurrenceRow } from '../store/agent-types.ts'
 import type { JobRunRow } from '../store/job-runs.ts'
@@ -41,6 +42,7 @@ export interface JobsOptions {
   store: Pick<Store, 'group' | 'jobs' | 'agents' | 'audit'>
   installation: string
   environment: NodeJS.ProcessEnv
+  retries: Pick<Retries, 'untilStored'>
   log: Logger
   now(): number
   /** how long a job may take to end by itself after SIGTERM */
@@ -54,7 +56,17 @@ const lingerMs = 500
 const drainMs = 1000
 
 export function createJobs(options: JobsOptions): Jobs {
-  const { config, rules, store, installation, environment, log, now, graceMs = usualGraceMs } = options
+  const {
+    config,
+    rules,
+    store,
+    installation,
+    environment,
+    retries,
+    log,
+    now,
+    graceMs = usualGraceMs,
+  } = options
   const { atOnce, outputBytes, variables } = config.hostJobs
   const own = ownAccount()
   const waiting: (() => void)[] = []
@@ -98,7 +110,7 @@ export function createJobs(options: JobsOptions): Jobs {
     const runId = randomUUID()
     const wanted = settled(task)
     const account = typeof wanted === 'string' ? wanted : await identify(wanted)
-    const begun = begin(runId)
+    const begun = await retries.untilStored('beginning a job', () => begin(runId))
     if (!begun.ok) return failed(begun.reason)
     // It may have been changed while it waited; whatever `begin` let pass is within the rules.
     const job = settled(begun.task)
@@ -185,7 +197,7 @@ export function createJobs(options: JobsOptions): Jobs {
   const endRest = async (processes: JobProcesses): Promise<boolean> =>
     (await processes.areOver(lingerMs)) || processes.end(graceMs)
 
-  const note = (occurrence: OccurrenceRow, task: Task, ending: Ending): RunEnd => {
+  const note = async (occurrence: OccurrenceRow, task: Task, ending: Ending): Promise<RunEnd> => {
     const { isGood, how, exitCode, signal, timedOut, output, dropped, tookMs } = ending
     const end: RunEnd = isGood
       ? { status: 'done', result: how, error: null }
@@ -201,7 +213,8 @@ export function createJobs(options: JobsOptions): Jobs {
       dropped,
       endedAt: at,
     }
-    store.jobs.endRun(run, end, entryFor(task, occurrence, end, at, { tookMs, exitCode, signal, timedOut }))
+    const entry = entryFor(task, occurrence, end, at, { tookMs, exitCode, signal, timedOut })
+    await retries.untilStored('noting the end of a job', () => store.jobs.endRun(run, end, entry))
     log.info({ task: task.id, job: task.job?.name, occurrence: occurrence.id, how }, 'a job has ended')
     return end
   }
@@ -230,7 +243,7 @@ export function createJobs(options: JobsOptions): Jobs {
       if (runs.length > 0) log.warn({ runs }, 'jobs of an earlier process were ended')
       for (const occurrence of store.agents.occurrences({ status: 'running' })) {
         const task = store.agents.task(occurrence.taskId)
-        if (task?.job) note(occurrence, task, neverBegun(stopped))
+        if (task?.job) await note(occurrence, task, neverBegun(stopped))
       }
     },
     async stop() {

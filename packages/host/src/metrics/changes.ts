@@ -8,6 +8,7 @@ export const changeKinds = [
   'messages',
   'deploys',
   'jobs',
+  'status',
 ] as const
 export type ChangeKind = (typeof changeKinds)[number]
 

@@ -61,7 +61,7 @@ function loopDelay(): { mean: number; max: number } {
   return found
 }
 
-const sessionStates = ['working', 'idle', 'closing']
+const sessionStates = ['working', 'idle', 'stopping', 'closing']
 
 /** In Prometheus' text format, version 0.0.4. */
 export function prometheusText(meter: Meter, gauges: Gauges): string {

@@ -20,14 +20,14 @@ function noteTold(told: string | undefined, context: OperationContext): void {
 export const deploy: Operation<'deploy'> = {
   type: 'deploy',
   target: () => 'host',
-  traits({ rebuild, head, resume_prompt }, context) {
+  traits({ rebuild, head, resume_prompt, session_id }, context) {
     // What is refused anyway is refused at once.
     if (context.host?.workMs('deploy') === undefined || calledByDeploy(context)) return undefined
     return {
       action: {
         name: 'deploy',
         summary: `restart this host with the code that is checked out${rebuild ? ', built anew' : ''}`,
-        payload: { rebuild, head, resume_prompt },
+        payload: { rebuild, head, resume_prompt, session_id },
       },
       reach: 'both',
       reads: { corrupted: false, secret: false },

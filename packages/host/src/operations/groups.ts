@@ -6,11 +6,14 @@ import {
   type Payload,
   payloads,
 } from '@hatchway/protocol'
-import type { Traits } from '../guard/guard.ts'
+import { named } from '../guard/approvals/visible.ts'
+import { nameContext } from '../guard/contexts.ts'
+import { seenBy, type Traits } from '../guard/guard.ts'
 import type { NewGroup } from '../types.ts'
+import { settledAddress } from './address.ts'
 import { done, refused } from './outcome.ts'
 import { cancelled } from './tasks.ts'
-import type { Operation, OperationContext } from './types.ts'
+import type { Actor, Operation, OperationContext } from './types.ts'
 
 const register = (
   payload: Payload<'register_group'>,
@@ -57,16 +60,30 @@ const dangerous = (name: string, summary: string, payload: Record<string, unknow
 export const registerGroup: Operation<'register_group'> = {
   type: 'register_group',
   target: () => 'host',
-  traits: ({ jid, name, folder }) =>
-    dangerous('register_group', `register the group ${folder}`, { jid, name, folder }),
+  traits: ({ jid, name, folder, trigger, requires_trigger = true, channel }, { actor }) => ({
+    ...dangerous('register_group', `register the group ${folder}`, {
+      chat: jid,
+      ...{ name, folder, trigger, requires_trigger, channel },
+      dialect: dialectOf(actor),
+    }),
+    text: { name, trigger, channel },
+    // Its agent is told the name and the chat, and main groups see them in their lists.
+    reach: 'both',
+  }),
   // No file makes a main group: that is the operator's to give.
-  execute: (payload, context) =>
-    register(
-      payload,
-      { main: false, dialect: context.actor.kind === 'group' ? context.actor.group.dialect : 'hatchway' },
-      context,
-    ),
+  execute(payload, context) {
+    const { actor, guard, transaction, now } = context
+    const outcome = register(payload, { main: false, dialect: dialectOf(actor) }, context)
+    if (outcome.ok && guard && actor.kind === 'group') {
+      const seen = seenBy(actor.group.folder, guard, context)
+      transaction.addTaint(payload.folder, nameContext, seen, 'register_group', now.getTime())
+    }
+    return outcome
+  },
 }
+
+/** A group speaks as the one that registers it. */
+const dialectOf = (actor: Actor): DialectName => (actor.kind === 'group' ? actor.group.dialect : 'hatchway')
 
 /** The operator's way to register a group: through the same checks, and free to choose what no agent may. */
 export const addGroup = (
@@ -86,7 +103,9 @@ export const addGroup = (
       `${issue?.path.join('.') || 'dialect'}: ${issue?.message ?? 'is not valid'}`,
     )
   }
-  return register(payload.data, { main, dialect: dialectName.data }, context)
+  const jid = settledAddress(payload.data.jid, context)
+  if (typeof jid !== 'string') return jid
+  return register({ ...payload.data, jid }, { main, dialect: dialectName.data }, context)
 }
 
 const mayRemove = (group: Group, { actor }: OperationContext): boolean =>
@@ -95,7 +114,10 @@ const mayRemove = (group: Group, { actor }: OperationContext): boolean =>
 export const unregisterGroup: Operation<'unregister_group'> = {
   type: 'unregister_group',
   target: () => 'host',
-  traits: ({ jid }) => dangerous('unregister_group', `end the group of the chat ${jid}`, { jid }),
+  traits({ jid }, { transaction }) {
+    const { folder, name } = transaction.groupByJid(jid) ?? {}
+    return dangerous('unregister_group', `end the group of the chat ${named(jid)}`, { jid, folder, name })
+  },
   execute({ jid }, context) {
     const { transaction, effect } = context
     const group = transaction.groupByJid(jid)

@@ -1,4 +1,6 @@
 import type { HostJob, Payload, Task } from '@hatchway/protocol'
+import { named } from '../guard/approvals/visible.ts'
+import { tooManyTasks } from '../policy/quota.ts'
 import { done, type Refused, refused } from './outcome.ts'
 import { nextRun, type Schedule } from './schedule.ts'
 import type { Operation, OperationContext } from './types.ts'
@@ -47,8 +49,8 @@ export const scheduleHostJob: Operation<'schedule_host_job'> = {
     return {
       action: {
         name: 'schedule_host_job',
-        summary: `run the command ${job.name} on the host ${when(schedule)}`,
-        payload: { ...job, schedule: when(schedule) },
+        summary: `run the command ${named(job.name)} on the host ${when(schedule)}`,
+        payload: { ...job, ...schedule },
       },
       // A shell on the host can send anything out, and change anything.
       reach: 'both',
@@ -56,7 +58,7 @@ export const scheduleHostJob: Operation<'schedule_host_job'> = {
     }
   },
   execute(payload, context) {
-    const { actor, transaction, limits, now, effect } = context
+    const { actor, transaction, now, effect } = context
     const planned = plan(payload, context)
     if ('ok' in planned) return planned
     const { job, schedule, at } = planned
@@ -65,12 +67,6 @@ export const scheduleHostJob: Operation<'schedule_host_job'> = {
       return refused('not_found', 'No main group is registered, and a job belongs to one. Add it first.')
     if (transaction.openJob(job.name)) {
       return refused('conflict', 'There is a job of this name already. Cancel it first, or choose another.')
-    }
-    if (transaction.countOpenTasks(group.folder) >= limits.openTasks) {
-      return refused(
-        'quota_exceeded',
-        `The group has ${limits.openTasks} open tasks, which is all it may have. Cancel some first.`,
-      )
     }
     const task: Task = {
       id: transaction.newTaskId(),
@@ -89,6 +85,8 @@ export const scheduleHostJob: Operation<'schedule_host_job'> = {
       created_at: now.toISOString(),
       job,
     }
+    const tooMany = tooManyTasks(group.folder, task, context)
+    if (tooMany) return tooMany
     transaction.insertTask(task)
     // The guard notes what it lets agents do; nobody else would note an operator's.
     if (actor.kind === 'operator') {

@@ -1,10 +1,12 @@
 import { type Command, type CommandType, commandSchema, type Outcome, type Payload } from '@hatchway/protocol'
-import { applyReleased, noteTask, pass } from '../guard/guard.ts'
+import { applyReleased, digestOf, noteTask, pass, type Traits } from '../guard/guard.ts'
 import { authorise } from '../policy/permissions.ts'
+import { settledAddress } from './address.ts'
 import { deploy } from './deploy.ts'
 import { refreshGroups, registerGroup, unregisterGroup } from './groups.ts'
 import { scheduleHostJob } from './host-jobs.ts'
 import { react, sendMessage } from './messages.ts'
+import { refused } from './outcome.ts'
 import { createPeriodicAgent } from './periodic.ts'
 import { askUser } from './questions.ts'
 import { callService, cancelRequest } from './requests.ts'
@@ -12,6 +14,7 @@ import { finishedWork, resetContext } from './sessions.ts'
 import { checkShell } from './shell.ts'
 import { cancelTask, pauseTask, resumeTask, scheduleTask, updateTask } from './tasks.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
+import { showWithheld } from './withheld.ts'
 import { syncWorktree } from './worktree.ts'
 
 export { addGroup } from './groups.ts'
@@ -27,6 +30,7 @@ export const operations: { [T in CommandType]: Operation<T> } = {
   register_group: registerGroup,
   unregister_group: unregisterGroup,
   refresh_groups: refreshGroups,
+  show_withheld: showWithheld,
   schedule_host_job: scheduleHostJob,
   create_periodic_agent: createPeriodicAgent,
   deploy,
@@ -44,9 +48,15 @@ export const perform = (command: Command, context: OperationContext): Outcome | 
   judge(command, context)
 
 const judge = <T extends CommandType>(
-  { type, payload }: { type: T; payload: Payload<T> },
+  { type, payload: given }: { type: T; payload: Payload<T> },
   context: OperationContext,
 ): Outcome | null => {
+  let payload = given
+  if ('jid' in given && typeof given.jid === 'string') {
+    const jid = settledAddress(given.jid, context)
+    if (typeof jid !== 'string') return jid
+    if (jid !== given.jid) payload = { ...given, jid }
+  }
   const operation: Operation<T> = operations[type]
   const target = operation.target(payload, context)
   if (isOutcome(target)) return target
@@ -57,16 +67,24 @@ const judge = <T extends CommandType>(
   const { folder } = actor.group
   const traits = operation.traits?.(payload, context)
   if (traits && context.isReleased) {
+    if (isAnother(traits.action, context)) return changed
     applyReleased(traits, folder, guard, context)
   } else if (traits) {
     const held = pass(commandSchema.parse({ type, payload }), traits, actor.group, guard, context)
     if (held !== undefined) return held
   }
   const outcome = operation.execute(payload, context)
-  if (outcome?.ok && (type === 'schedule_task' || type === 'update_task')) {
+  if (outcome?.ok && writesTasks.has(type)) {
     noteTask(outcome.result.task_id, folder, guard, context)
   }
   return outcome
 }
+
+const writesTasks: ReadonlySet<CommandType> = new Set(['schedule_task', 'update_task', 'schedule_host_job'])
+const changed = refused('conflict', 'What it would do is no longer what was shown for a decision. Ask again.')
+
+/** Whether it would do something else by now than whoever decided was shown. */
+const isAnother = ({ name, payload }: Traits['action'], { shown }: OperationContext): boolean =>
+  shown !== undefined && digestOf({ name, payload: { ...payload, ...shown.evidence } }) !== shown.digest
 
 const isOutcome = (target: Target | Outcome): target is Outcome => target !== 'host' && 'ok' in target

@@ -1,6 +1,7 @@
 import type { Outcome, Payload } from '@hatchway/protocol'
+import { named } from '../guard/approvals/visible.ts'
 import type { Traits } from '../guard/guard.ts'
-import type { Who } from '../store/audit-types.ts'
+import { tooManyMessageBytes } from '../policy/quota.ts'
 import type { NewMessage } from '../store/types.ts'
 import { done, refused } from './outcome.ts'
 import { storeWork } from './requests.ts'
@@ -26,23 +27,23 @@ const queue = (named: string | undefined, content: Content, context: OperationCo
   if (jid === undefined) return refused('invalid_field', 'jid: is required, as an operator has no chat')
   const group = actor.kind === 'group' ? actor.group : transaction.groupByJid(jid)
   if (!group) return refused('not_found', 'No group is registered for this chat.')
+  const bytes = Buffer.byteLength(content.text) + Buffer.byteLength(content.speech?.text ?? '')
+  const tooMuch = tooManyMessageBytes(group.folder, bytes, context)
+  if (tooMuch) return tooMuch
   transaction.insertMessage({ id: seq, group: group.folder, jid, createdAt: now.getTime(), ...content })
   context.effect({ kind: 'message_queued' })
   return done({ message_id: String(seq), status: 'queued' })
 }
 
-/** Somebody has just looked at it. A rule of theirs has not: the file may be another one since. */
-const isPerson = (who: Who | undefined): boolean => who === 'operator' || who?.startsWith('person:') === true
-
 /** Files are copied before there is a message: that takes its time, and may come to nothing. */
 const sendFiles = (payload: Payload<'send_message'>, context: OperationContext): Outcome | null => {
-  const { actor, releasedBy } = context
+  const { actor } = context
   if (actor.kind !== 'group') return refused('unavailable', 'An operator sends files in the chat.')
   const jid = chat(payload.jid, context)
   return storeWork(
     {
       name: 'send_message',
-      input: { ...payload, jid, isSeen: isPerson(releasedBy) },
+      input: { ...payload, jid },
       otherwise: 'This host does not send files.',
     },
     context,
@@ -60,7 +61,7 @@ const elsewhere = (
   actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
     ? undefined
     : {
-        action: { name, summary: `${does} the chat ${jid}`, payload: { jid, ...payload } },
+        action: { name, summary: `${does} the chat ${named(jid)}`, payload: { jid, ...payload } },
         reach: 'sink',
         reads: { corrupted: false, secret: false },
       }
@@ -86,7 +87,8 @@ export const react: Operation<'react'> = {
   type: 'react',
   target: chatTarget,
   // Any few words can stand in the place of an emoji.
-  traits: ({ jid, emoji }, context) => elsewhere('react', jid, 'put a reaction into', context, { emoji }),
+  traits: ({ jid, emoji, message_id }, context) =>
+    elsewhere('react', jid, 'put a reaction into', context, { emoji, message_id }),
   execute: ({ jid, emoji, message_id }, context) =>
     queue(
       jid,

@@ -1,3 +1,4 @@
+import { named, quoted } from '../guard/approvals/visible.ts'
 import { seenBy } from '../guard/guard.ts'
 import { storeWork } from './requests.ts'
 import { nextRun } from './schedule.ts'
@@ -7,21 +8,26 @@ import type { Operation } from './types.ts'
 export const createPeriodicAgent: Operation<'create_periodic_agent'> = {
   type: 'create_periodic_agent',
   target: () => 'host',
-  traits: ({ name, schedule, prompt, instructions, jid }) => ({
-    action: {
-      name: 'create_periodic_agent',
-      summary: `make or change the agent ${name}, woken by ${schedule}`,
-      payload: {
-        name,
-        schedule,
-        prompt,
-        ...(instructions === undefined ? {} : { instructions }),
-        ...(jid === undefined ? {} : { jid }),
+  traits(payload, { transaction, timezone }) {
+    const { name, schedule, prompt, instructions, context_mode = 'group', jid } = payload
+    const known = transaction.periodicAgent(name)
+    return {
+      action: {
+        name: 'create_periodic_agent',
+        summary: `${known ? 'change' : 'make'} the agent ${named(name)}, woken by ${quoted(schedule)}`,
+        payload: {
+          ...{ name, schedule, timezone, prompt, instructions, context_mode },
+          chat: jid ?? (known && transaction.group(known.group)?.jid),
+          folder: known?.group,
+          task_id: known?.taskId,
+        },
       },
-    },
-    reach: 'dangerous',
-    reads: { corrupted: false, secret: false },
-  }),
+      text: { name, prompt, instructions },
+      // What is written goes to another group, whose agent acts on it.
+      reach: 'both',
+      reads: { corrupted: false, secret: false },
+    }
+  },
   execute(payload, context) {
     const { timezone, now, guard, actor } = context
     const next = nextRun({ schedule_type: 'cron', schedule_value: payload.schedule, timezone }, now)

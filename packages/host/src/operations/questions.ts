@@ -14,7 +14,12 @@ export const askUser: Operation<'ask_user'> = {
     }
     const { group } = actor
     const request = storeRequest(
-      { kind: 'question', tool: 'ask_user', input: { questions }, timeoutMs: services.questionMs },
+      {
+        kind: 'question',
+        tool: 'ask_user',
+        input: { questions, runId: context.host?.runOf(group.folder)?.id },
+        timeoutMs: services.questionMs,
+      },
       context,
     )
     if ('ok' in request) return request

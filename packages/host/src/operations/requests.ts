@@ -50,13 +50,14 @@ export function storeWork(
   const tooMany = tooManyRequests(actor.group.folder, context)
   if (tooMany) return tooMany
   const createdAt = now.getTime()
+  const approved = context.shown?.evidence
   const row: NewRequest = {
     seq: request.seq,
     reply: request.reply,
     group: actor.group.folder,
     kind: 'work',
     tool: about.name,
-    input: about.input,
+    input: approved ? { ...about.input, approved } : about.input,
     createdAt,
     expiresAt: createdAt + timeoutMs,
   }
@@ -111,12 +112,15 @@ const cancelled: Outcome = refused('cancelled', 'The request was taken back by w
 export const cancelRequest: Operation<'cancel_request'> = {
   type: 'cancel_request',
   target: (_, context) => self(context),
-  execute({ request_id }, { actor, transaction, now, effect }) {
+  execute({ request_id, unless_begun }, { actor, transaction, now, effect }) {
     if (actor.kind !== 'group')
       return refused('forbidden', 'A request is taken back by the group that made it.')
     const request = transaction.openRequest(actor.group.folder, request_id)
     if (!request) {
       return refused('not_found', 'The group has no request with this id that is not answered yet.')
+    }
+    if (unless_begun && (request.kind === 'work' || request.kind === 'service')) {
+      return refused('wrong_state', 'The host has begun with it.')
     }
     transaction.answerRequest(request.seq, cancelled, now.getTime())
     effect({ kind: 'request_over', seq: request.seq, outcome: cancelled })

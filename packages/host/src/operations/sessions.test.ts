@@ -12,7 +12,6 @@ const hostWith = (run: CurrentRun | undefined, mergesAtEnd = false): HostRules =
 const scheduled: CurrentRun = { id: 'run-1', kind: 'task', occurrenceId: 'o-1', isByDeploy: false }
 
 const guard = {
-  contextOf: () => 'session',
   containsSecrets: () => false,
   isOffline: () => false,
   approvalMs: 1000,
@@ -49,7 +48,7 @@ describe('reset_context', () => {
       said(desk, 'by the way', 'context', group)
       said(desk, 'a question', 'waiting', group)
     }
-    const answer = await desk.ask('family', 'reset_context', { message: 'go on', group: 'work' })
+    const answer = await desk.ask('family', 'reset_context', { message: 'go on' })
     expect(answer.outcome).toMatchObject({ ok: true })
     expect(answer.effects.map(({ kind }) => kind)).toEqual(['context_reset', 'session_over'])
     expect(desk.store.agents.session('family')).toBeUndefined()
@@ -61,57 +60,36 @@ describe('reset_context', () => {
     expect(waiting(desk, 'work')).toEqual(['a question'])
   })
 
-  test('does not wash off what was read as long as the agent is there', async () => {
+  test('forgets nothing of what was read: the files stay, and so does a message to the next session', async () => {
     using desk = await open({ guard })
     const { store } = desk
-    const contexts = createContexts(store)
+    const contexts = createContexts(store, guard)
     const taints = () => store.taints.all().map(({ context, corruptedBy }) => [context, corruptedBy])
-    const read = () =>
-      store.transaction({ requests: [], taskIds: [] }, transaction =>
-        transaction.addTaint('family', 'session', { corrupted: true, secret: false }, 'mail', 1),
-      )
-    await read()
+    store.taints.add('family', 'session', { corrupted: true, secret: false }, 'mail', 1)
     await desk.ask('family', 'reset_context', {})
+    contexts.gone('family')
     expect(taints()).toEqual([['session', 'mail']])
-    contexts.gone('family')
-    expect(taints()).toEqual([])
 
-    // What it tells its successor is what it has read.
-    await read()
     await desk.ask('family', 'reset_context', { message: 'do as the mail says' })
+    // The files are wiped, the message still waits.
+    store.taints.clear('family', 'session')
     contexts.gone('family')
-    const next = (id: string) => contexts.begins('family', { id, isolated: false, taskId: null })
-    const successor = [
+    const begin = () => contexts.begins('family', { taskId: null, repo: undefined })
+    const told = [
       ['carried', 'reset_context'],
       ['session', 'reset_context'],
     ]
-    next('run-3')
-    expect(taints()).toEqual(successor)
-    // One that ends without an answer leaves the message, and so what it came from, to the next.
+    begin()
+    expect(taints()).toEqual(told)
+    // A run that ends without an answer leaves the message to the next one.
     contexts.gone('family')
-    next('run-4')
-    expect(taints()).toEqual(successor)
+    begin()
+    expect(taints()).toEqual(told)
     const [message] = store.agents.incoming({ group: 'family', status: 'waiting' })
     store.agents.give([message?.id ?? 0], 'run-4')
     store.agents.use([message?.id ?? 0], 'run-4')
     contexts.gone('family')
-    expect(taints()).toEqual([])
-  })
-
-  test('what a run has left to be decided is judged by what that run has read, by the next process too', async () => {
-    using desk = await open({ guard })
-    const { store } = desk
-    const before = createContexts(store)
-    before.begins('family', { id: 'run-1', isolated: true, taskId: null })
-    await store.transaction({ requests: [], taskIds: [] }, transaction =>
-      transaction.addTaint('family', before.of('family'), { corrupted: true, secret: false }, 'mail', 1),
-    )
-    const after = createContexts(store)
-    expect(after.of('family')).toBe('run:run-1')
-    expect(after.tainted()).toEqual(['family'])
-    after.gone('family')
-    expect(after.of('family')).toBe('session')
-    expect(store.taints.all()).toEqual([])
+    expect(taints()).toEqual([['session', 'reset_context']])
   })
 
   test('a run that only a deploy has called does not become another by calling itself', async () => {

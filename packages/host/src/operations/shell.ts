@@ -1,18 +1,8 @@
-import { judgeShell, type ShellVerdict } from '@hatchway/protocol/shell'
-import type { Reach } from '../guard/gates.ts'
+import { judgeShell } from '@hatchway/protocol/shell'
 import { done, refused } from './outcome.ts'
 import { self } from './requests.ts'
 import { isSyncStep } from './sync-steps.ts'
 import type { Operation } from './types.ts'
-
-/** What nobody can tell by reading it may do anything. */
-const reaches: Readonly<Record<ShellVerdict['class'], Reach>> = {
-  harmless: 'local',
-  network: 'both',
-  hidden: 'both',
-  unclear: 'both',
-  unknown: 'both',
-}
 
 /**
  * Whether a shell command of the agent's may run: the guard decides, from what it is and what the agent has read. That
@@ -28,11 +18,12 @@ export const checkShell: Operation<'check_shell'> = {
     return {
       action: {
         name: 'shell',
-        summary: `run a shell command (${verdict.class}: ${verdict.reasons.join('; ') || 'nothing is known of it'})`,
+        summary: `run a shell command (${verdict.harmless ? 'harmless' : verdict.reason})`,
         payload: { command },
       },
-      reach: isOffline && hasWorktree && isSyncStep(command) ? 'local' : reaches[verdict.class],
-      reads: { corrupted: verdict.class === 'network' && !isOffline, secret: false },
+      reach: verdict.harmless || (isOffline && hasWorktree && isSyncStep(command)) ? 'local' : 'both',
+      // With a network, whatever is not known to be harmless may bring in what strangers wrote.
+      reads: { corrupted: !verdict.harmless && !isOffline, secret: false },
     }
   },
   // A daemon without a guard is one whose operator has switched it off.

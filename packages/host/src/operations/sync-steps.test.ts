@@ -13,6 +13,7 @@ test.each([
   'git rebase --abort',
   'cd /workspace/project && git add . && git rebase --continue',
   'git -C /workspace/project rebase --skip',
+  'git add a.txt   &&   git status  ;  git rebase --continue',
   'git commit -am "what it is for"',
   'cd /workspace/project\ngit add a.txt\ngit rebase --continue',
 ])('a step towards a sync: %s', command => {

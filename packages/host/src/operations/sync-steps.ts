@@ -23,5 +23,13 @@ export const isSyncStep = (command: string): boolean =>
   command.length <= 10_000 &&
   command
     .trim()
-    .split(/ *(?:&&|;|\n) */)
-    .every(part => step.test(part))
+    .split(/&&|;|\n/)
+    .every(part => step.test(withoutBlanks(part)))
+
+/** By hand: a pattern for blanks before something looks at a long run of them again from each of its places. */
+function withoutBlanks(text: string): string {
+  let [begin, end] = [0, text.length]
+  while (text.charAt(begin) === ' ') begin++
+  while (end > begin && text.charAt(end - 1) === ' ') end--
+  return text.slice(begin, end)
+}

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Answer, codeOf, openDesk } from './testing.ts'
 
-const openFamily = async (limits: { openTasks?: number } = {}) => {
+const openFamily = async (limits: Parameters<typeof openDesk>[0] = {}) => {
   const desk = openDesk(limits)
   await desk.add({ folder: 'main', jid: 'main@chat', name: 'Main', main: true, dialect: 'hatchway' })
   await desk.add({ folder: 'family', jid: 'family@chat', name: 'Family', main: false, dialect: 'hatchway' })
@@ -63,6 +63,31 @@ describe('schedule_task', () => {
       })
     },
   )
+
+  test('is refused once the group’s open tasks hold as many bytes as they may, and only there', async () => {
+    using desk = await openFamily({ limits: { openTaskBytes: 1000 } })
+    // 600 characters, 700 bytes
+    const large = { ...daily, prompt: `${'é'.repeat(100)}${'x'.repeat(400)}`, script: 'y'.repeat(100) }
+    const task_id = idOf(await desk.ask('family', 'schedule_task', large))
+    const refused = await desk.ask('family', 'schedule_task', large)
+    expect(codeOf(refused)).toBe('quota_exceeded')
+    expect(refused.outcome).toMatchObject({
+      error: {
+        message: expect.stringMatching(
+          /^The group’s open tasks would hold 1400 bytes, and 1000 is the limit\./,
+        ),
+      },
+    })
+    expect(codeOf(await desk.ask('main', 'schedule_task', { ...large, group: 'family' }))).toBe(
+      'quota_exceeded',
+    )
+    expect(codeOf(await desk.ask('main', 'schedule_task', large))).toBe('done')
+    const longer = { task_id, prompt: 'x'.repeat(901) }
+    expect(codeOf(await desk.ask('family', 'update_task', longer))).toBe('quota_exceeded')
+    expect(codeOf(await desk.ask('family', 'update_task', { task_id, prompt: 'x'.repeat(900) }))).toBe('done')
+    expect(codeOf(await desk.ask('family', 'update_task', { ...longer, status: 'cancelled' }))).toBe('done')
+    expect(codeOf(await desk.ask('family', 'schedule_task', large))).toBe('done')
+  })
 
   test('is refused once the group has as many open tasks as it may have, and only there', async () => {
     using desk = await openFamily({ openTasks: 2 })
@@ -316,7 +341,7 @@ describe('pause, resume, cancel', () => {
     async type => {
       using desk = await openFamily()
       for (const who of ['main', 'family', 'operator']) {
-        expect(codeOf(await desk.ask(who, type, { task_id: 'nothing', prompt: 'x' }))).toBe('not_found')
+        expect(codeOf(await desk.ask(who, type, { task_id: 'nothing' }))).toBe('not_found')
       }
     },
   )

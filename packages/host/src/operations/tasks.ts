@@ -1,5 +1,7 @@
 import type { Group, Outcome, Payload, Task } from '@hatchway/protocol'
+import { named } from '../guard/approvals/visible.ts'
 import type { Traits } from '../guard/guard.ts'
+import { tooManyTasks } from '../policy/quota.ts'
 import { done, type Refused, refused } from './outcome.ts'
 import { nextRun, type Schedule } from './schedule.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
@@ -64,27 +66,27 @@ const toOthers = (
     ? undefined
     : {
         action: { name, summary: `tell the agent of ${group} what to do`, payload: { ...payload } },
-        reach: 'dangerous',
+        text: { prompt: payload.prompt, script: payload.script, model: payload.model },
+        // It goes out as a message does, and somebody acts on it.
+        reach: 'both',
         reads: { corrupted: false, secret: false },
       }
 
 export const scheduleTask: Operation<'schedule_task'> = {
   type: 'schedule_task',
   target: taskTarget,
-  traits: (payload, context) =>
-    toOthers('schedule_task', taskGroup(payload, context)?.folder, payload, context),
+  traits(payload, context) {
+    const group = taskGroup(payload, context)
+    const { timezone = context.timezone } = payload
+    const about = { ...payload, timezone, group: group?.folder, jid: group?.jid }
+    return toOthers('schedule_task', group?.folder, about, context)
+  },
   execute(payload, context) {
     const { transaction, actor, now, effect } = context
     const group = taskGroup(payload, context)
     if (!group) return refused('not_found', 'No group is registered for this chat or folder.')
     if (payload.task_id !== undefined && transaction.task(payload.task_id)) {
       return refused('conflict', 'There is a task with this id already. Choose another, or leave it out.')
-    }
-    if (transaction.countOpenTasks(group.folder) >= context.limits.openTasks) {
-      return refused(
-        'quota_exceeded',
-        `The group has ${context.limits.openTasks} open tasks, which is all it may have. Cancel some first.`,
-      )
     }
     const { prompt, schedule_type, schedule_value, context_mode, script, model } = payload
     const schedule = { schedule_type, schedule_value, timezone: payload.timezone ?? context.timezone }
@@ -106,6 +108,8 @@ export const scheduleTask: Operation<'schedule_task'> = {
       last_result: null,
       created_at: now.toISOString(),
     }
+    const tooMany = tooManyTasks(group.folder, task, context)
+    if (tooMany) return tooMany
     transaction.insertTask(task)
     effect({ kind: 'tasks_changed', folder: task.group })
     return answer(task)
@@ -137,19 +141,28 @@ export const pauseTask = onTask('pause_task', (task, _, context) =>
   task.status === 'paused' ? answer(task) : save({ ...task, status: 'paused' }, context),
 )
 
+/** What a change is a change of. */
+const asItIs = ({ schedule_type, schedule_value, timezone, status }: Task) => ({
+  schedule_type,
+  schedule_value,
+  timezone,
+  status,
+})
+
 /** When a command runs on the host, and whether at all, matters as much as which. */
 const ofJob = (
   name: TaskCommand,
-  { task_id, ...change }: { task_id: string },
+  change: { task_id: string },
   { actor, transaction }: OperationContext,
 ): Traits | undefined => {
-  const job = transaction.task(task_id)?.job
+  const task = transaction.task(change.task_id)
+  const job = task?.job
   return job && actor.kind === 'group'
     ? {
         action: {
           name,
-          summary: `change when the command ${job.name} runs on the host`,
-          payload: { ...change, ...job },
+          summary: `change when the command ${named(job.name)} runs on the host`,
+          payload: { ...change, ...job, now: asItIs(task) },
         },
         reach: 'dangerous',
         reads: { corrupted: false, secret: false },
@@ -214,7 +227,8 @@ const update = onTask('update_task', (task, payload, context) => {
     context_mode: given.context_mode ?? task.context_mode,
     status,
   }
-  return save(status === 'cancelled' ? cancelled(updated) : updated, context)
+  if (status === 'cancelled') return save(cancelled(updated), context)
+  return tooManyTasks(task.group, updated, context, task) ?? save(updated, context)
 })
 
 /** Whoever ends something needs no leave. */
@@ -223,7 +237,15 @@ const runsNoMore = ({ task_id: _, status, ...given }: Payload<'update_task'>): b
 
 export const updateTask: Operation<'update_task'> = {
   ...update,
-  traits: (payload, context) =>
-    toOthers('update_task', context.transaction.task(payload.task_id)?.group, payload, context) ??
-    (runsNoMore(payload) ? undefined : ofJob('update_task', payload, context)),
+  traits(payload, context) {
+    if (runsNoMore(payload)) return undefined
+    const task = context.transaction.task(payload.task_id)
+    const { prompt, script, model, context_mode } = task ?? {}
+    const about = {
+      ...payload,
+      group: task?.group,
+      now: task && { ...asItIs(task), prompt, script, model, context_mode },
+    }
+    return toOthers('update_task', task?.group, about, context) ?? ofJob('update_task', payload, context)
+  },
 }

@@ -9,6 +9,7 @@ import {
   type Outcome,
   type Task,
 } from '@hatchway/protocol'
+import { configSchema } from '../config.ts'
 import { openStore } from '../store/sqlite.ts'
 import type { NewGroup } from '../types.ts'
 import { addGroup, perform } from './index.ts'
@@ -22,10 +23,11 @@ export interface Answer {
 interface DeskRules
   extends Pick<OperationContext, 'host' | 'guard' | 'isReleased' | 'seen' | 'heldIn' | 'request'> {
   openTasks?: number
+  limits?: Partial<OperationContext['limits']>
 }
 
 /** Operations on a real store, with a clock that stands still until it is set. */
-export const openDesk = ({ openTasks = 1000, ...rules }: DeskRules = {}) => {
+export const openDesk = ({ openTasks = 1000, limits = {}, ...rules }: DeskRules = {}) => {
   const directory = mkdtempSync(join(tmpdir(), 'hatchway-operations-'))
   const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
   let now = new Date('2026-01-15T12:00:00.000Z')
@@ -44,7 +46,7 @@ export const openDesk = ({ openTasks = 1000, ...rules }: DeskRules = {}) => {
         seq,
         now,
         timezone: 'Europe/Berlin',
-        limits: { openTasks, openRequests: 100 },
+        limits: { ...configSchema.parse({}).limits, openTasks, openRequests: 100, ...limits },
         ...rules,
         effect: effect => void effects.push(effect),
       }),

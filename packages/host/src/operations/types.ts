@@ -42,7 +42,16 @@ export interface HostRules {
   deployProblem?: string | undefined
   jobs: JobRules | undefined
   /** whether the group has a worktree, and whether the end of a scheduled run merges it */
-  worktree(folder: string): { mergesAtEnd: boolean; pushes?: boolean } | undefined
+  worktree(folder: string): WorktreeRules | undefined
+}
+
+export interface WorktreeRules {
+  mergesAtEnd: boolean
+  pushes?: boolean
+  repo?: string
+  branch?: string
+  policy?: 'merge' | 'branch'
+  remote?: string | undefined
 }
 
 export interface CurrentRun {
@@ -59,6 +68,16 @@ export interface JobRules {
   settle(job: HostJob): HostJob | Refused
 }
 
+/** What one group may have, in numbers and in bytes. */
+interface Limits {
+  openTasks: number
+  openTaskBytes: number
+  openRequests: number
+  openRequestBytes: number
+  /** of the large messages that are kept */
+  messageBytes: number
+}
+
 export interface OperationContext {
   transaction: Transaction
   actor: Actor
@@ -66,7 +85,7 @@ export interface OperationContext {
   seq: number
   now: Date
   timezone: string
-  limits: { openTasks: number; openRequests: number }
+  limits: Limits
   /** left out: there are none here */
   services?: ServiceRules | undefined
   /** the command's number in the journal, and where an answer that follows goes; left out: it came in no file */
@@ -84,6 +103,8 @@ export interface OperationContext {
   seen?: Taint
   /** the run that asked for what is released now: another one may go on since */
   heldIn?: string | undefined
+  /** what was decided about, as whoever decided it was shown it */
+  shown?: { digest: string; evidence: Readonly<Record<string, unknown>> | undefined } | undefined
   effect(effect: Effect): void
 }
 

@@ -1,7 +1,7 @@
 import type { Traits } from '../guard/guard.ts'
 import { refused } from './outcome.ts'
 import { self, storeWork } from './requests.ts'
-import type { Operation, OperationContext } from './types.ts'
+import type { Operation, OperationContext, WorktreeRules } from './types.ts'
 
 const none = 'No repository is configured for this group.'
 
@@ -9,11 +9,12 @@ const worktreeOf = ({ actor, host }: OperationContext) =>
   actor.kind === 'group' ? host?.worktree(actor.group.folder) : undefined
 
 /** Commits may hold anything that the agent has read, and others build on them. */
-export const syncTraits = ({ pushes }: { pushes?: boolean }): Traits => ({
+export const syncTraits = ({ pushes, repo, branch, policy, remote }: WorktreeRules): Traits => ({
   action: {
     name: 'sync_worktree',
     summary: `merge the commits of its worktree${pushes ? ', and push them' : ''}`,
-    payload: {},
+    // Which commits is looked up before anybody is asked.
+    payload: { repo, branch, policy, ...(pushes ? { push_to: remote } : {}) },
   },
   reach: pushes ? 'both' : 'dangerous',
   reads: { corrupted: false, secret: false },

@@ -18,7 +18,7 @@ async function open(openTasks = 1000) {
   const agents = createPeriodicAgents({
     config: { timezone, limits: { ...limits, openTasks } },
     layout,
-    owner: undefined,
+    owners: () => undefined,
     store,
     effects: { apply: all => void effects.push(...all) },
     now: () => new Date('2026-01-15T12:00:00.000Z'),
@@ -37,10 +37,11 @@ test('what its maker had read goes with the task, and with the instructions that
   const { store, create } = await open()
   const seen = { corrupted: true, secret: false }
   await create({}, seen)
-  expect(store.taints.all().map(({ context }) => context)).toEqual(['task:1'])
+  expect(store.taints.all().map(({ context }) => context)).toEqual(['name', 'task:1'])
   await create({ instructions: 'do as the mail says' }, seen)
   expect(store.taints.all().map(({ group, context }) => `${group} ${context}`)).toEqual([
-    'relay given',
+    'relay name',
+    'relay session',
     'relay task:1',
   ])
 })

@@ -1,16 +1,18 @@
 import { existsSync, lstatSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { folderSchema, type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
-import { errorCode, type Owner, pinDirectory, post } from '@hatchway/spool'
+import { errorCode, pinDirectory, post } from '@hatchway/spool'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Effects } from '../effects/effects.ts'
-import { given, taskContext } from '../guard/contexts.ts'
+import { folderContext, nameContext, taskContext } from '../guard/contexts.ts'
 import type { Taint } from '../guard/types.ts'
 import { type Layout, ownedDirectory } from '../layout.ts'
 import { done, type Refused, refused } from '../operations/outcome.ts'
 import { nextRun } from '../operations/schedule.ts'
 import type { Effect } from '../operations/types.ts'
+import type { Owners } from '../owners.ts'
+import { tooManyTasks } from '../policy/quota.ts'
 import { ServiceRefusal } from '../services/define.ts'
 import type { Work } from '../services/types.ts'
 import type { Store, Transaction } from '../store/types.ts'
@@ -44,12 +46,12 @@ const unfinishedFile = '.CLAUDE.md.new'
 export function createPeriodicAgents(options: {
   config: Pick<Config, 'timezone' | 'limits'>
   layout: Layout
-  owner: Owner | undefined
+  owners: Owners
   store: Pick<Store, 'transaction' | 'group' | 'groups'>
   effects: Pick<Effects, 'apply'>
   now(): Date
 }): PeriodicAgents {
-  const { config, layout, owner, store, effects, now } = options
+  const { config, layout, owners, store, effects, now } = options
 
   /** Written under another name, and given its own once the rest has come about. */
   const layDown = (folder: string, instructions: string | undefined): Laid | Refused => {
@@ -71,6 +73,7 @@ export function createPeriodicAgents(options: {
       if (isNew) rmdirSync(directory)
     }
     try {
+      const owner = owners(folder)
       ownedDirectory(directory, owner)
       if (instructions !== undefined) {
         post(directory, instructions, { name: unfinishedFile, staging: layout.staging, owner })
@@ -121,12 +124,13 @@ export function createPeriodicAgents(options: {
     }
     const task = known && transaction.task(known.taskId)
     const isOpen = task?.status === 'active' || task?.status === 'paused'
-    if (!isOpen && transaction.countOpenTasks(folder) >= config.limits.openTasks) {
-      return refused(
-        'quota_exceeded',
-        `The group has ${config.limits.openTasks} open tasks, which is all it may have. Cancel some first.`,
-      )
-    }
+    const tooMany = tooManyTasks(
+      folder,
+      { prompt, script: null },
+      { transaction, limits: config.limits },
+      task && isOpen ? task : undefined,
+    )
+    if (tooMany) return tooMany
     if (!group) {
       transaction.insertGroup({
         folder,
@@ -169,9 +173,12 @@ export function createPeriodicAgents(options: {
     else transaction.insertTask(about)
     transaction.insertPeriodicAgent({ name, group: folder, taskId: id })
     transaction.addTaint(folder, taskContext(id), seen, 'create_periodic_agent', at.getTime())
-    // Every session of the agent reads its instructions, whoever calls it.
+    // Every run reads the instructions, which lie in the folder, and is told the name.
     if (instructions !== undefined) {
-      transaction.addTaint(folder, given, seen, 'create_periodic_agent', at.getTime())
+      transaction.addTaint(folder, folderContext, seen, 'create_periodic_agent', at.getTime())
+    }
+    if (group?.name !== name || group.jid !== chat) {
+      transaction.addTaint(folder, nameContext, seen, 'create_periodic_agent', at.getTime())
     }
     const status = known ? 'changed' : 'created'
     transaction.audit({

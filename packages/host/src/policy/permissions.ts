@@ -27,6 +27,7 @@ export const permissions: Readonly<Record<CommandType, { main: Reach; others: Re
   create_periodic_agent: { main: 'any', others: 'never' },
   deploy: { main: 'any', others: 'never' },
 
+  show_withheld: { main: 'own', others: 'own' },
   reset_context: { main: 'own', others: 'own' },
   finished_work: { main: 'own', others: 'own' },
   sync_worktree: { main: 'own', others: 'own' },

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createRetries } from '../retries.ts'
 import { StoreFailure } from '../store/failure.ts'
 import { createScheduler, type RunEnd } from './scheduler.ts'
 import { day, hour, minute, openBench } from './testing.ts'
@@ -556,6 +557,7 @@ describe('trouble', () => {
       config: { agents: { missed: 'once' } },
       log: pino({ level: 'silent' }),
       clock: desk.time.clock,
+      retries: createRetries({ log: pino({ level: 'silent' }), now: Date.now }),
       mayRun: () => undefined,
       async run(occurrence, _, begin) {
         begin('r')
@@ -581,6 +583,7 @@ describe('trouble', () => {
       config: { agents: { missed: 'once' } },
       log: pino({ level: 'silent' }),
       clock: desk.time.clock,
+      retries: createRetries({ log: pino({ level: 'silent' }), now: Date.now }),
       mayRun(task) {
         if (task.id.startsWith('bad')) throw new Error('a bug')
         return undefined

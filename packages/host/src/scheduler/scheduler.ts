@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { done, refused } from '../operations/outcome.ts'
 import { nextRun } from '../operations/schedule.ts'
+import type { Retries } from '../retries.ts'
 import type { OccurrenceRow, TaskMove } from '../store/agent-types.ts'
 import { StoreFailure } from '../store/failure.ts'
 import type { Store } from '../store/types.ts'
@@ -51,6 +52,7 @@ export interface SchedulerOptions {
   config: { agents: Pick<Config['agents'], 'missed'> }
   log: Logger
   clock: Clock
+  retries: Pick<Retries, 'untilStored'>
   /**
    * Runs one occurrence, perhaps after waiting for a free place. It calls `begin` right before anything of it starts,
    * and starts nothing if that says no.
@@ -74,7 +76,7 @@ const afterFailureMs = 5000
 const stopped = 'The host stopped during the run.'
 
 export function createScheduler(options: SchedulerOptions): Scheduler {
-  const { store, config, log, clock, run, mayRun, changed = () => {} } = options
+  const { store, config, log, clock, retries, run, mayRun, changed = () => {} } = options
   const { agents } = store
   /** tasks with an occurrence that is claimed or running */
   const underWay = new Set<string>()
@@ -182,7 +184,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
         )
         // One that had not begun when the host stopped is for the next start.
         if (progress === 'over' || (progress === 'claimed' && state === 'stopped')) return
-        end(ending)
+        await retries.untilStored('noting the end of a scheduled run', () => end(ending))
       } catch (error) {
         log.error({ err: error, occurrence: occurrence.id }, 'the end of a scheduled run could not be noted')
       } finally {

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CommandType, commandSchema, type Group, type Outcome, type Task } from '@hatchway/protocol'
 import { pino } from 'pino'
+import { configSchema } from '../config.ts'
 import { perform } from '../operations/index.ts'
+import { createRetries } from '../retries.ts'
 import type { OccurrenceRow } from '../store/agent-types.ts'
 import { openStore } from '../store/sqlite.ts'
 import { groupOf } from '../store/testing.ts'
@@ -102,6 +104,7 @@ export function openBench(
       config: { agents: { missed: options.missed ?? 'once' } },
       log: quiet,
       clock: time.clock,
+      retries: createRetries({ log: quiet, now: time.clock.now }),
       mayRun: rightsOf(process),
       changed: folder => changed.add(folder),
       run(occurrence, task, begin) {
@@ -146,7 +149,7 @@ export function openBench(
           seq: ++seq,
           now: new Date(time.clock.now()),
           timezone: 'UTC',
-          limits: { openRequests: 1000, openTasks: 1000 },
+          limits: configSchema.parse({}).limits,
           effect: effect => effect.kind === 'tasks_changed' && scheduler.kick(),
         })
       })

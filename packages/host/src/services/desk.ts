@@ -26,9 +26,18 @@ export interface Desk {
   answer(seq: number, outcome: Outcome): boolean
   /** the group is no longer registered: everything it asked for is taken back */
   groupGone(folder: string): void
-  /** nobody waits for answers any longer: questions and what only reads is taken back, what was accepted is done */
+  /**
+   * nobody waits for answers any longer: questions, what only reads, and what waits for a decision and was to be
+   * answered is taken back; what was accepted is done
+   */
   containerGone(folder: string): void
+  /** after a start: so it is for whatever a run of an earlier process had asked */
+  runsGone(): void
   open(): readonly RequestRow[]
+  /** false: it is over, even if its answer is not placed yet */
+  isWaiting(seq: number): boolean
+  /** somebody has to look at it before it happens, and its end is not durable yet */
+  isHeld(seq: number): boolean
   stop(): Promise<void>
 }
 
@@ -55,6 +64,8 @@ interface Work {
   group: Group | undefined
   abort: AbortController
   expiry: NodeJS.Timeout | undefined
+  /** tells whoever waits that it takes longer */
+  patience: NodeJS.Timeout | undefined
   /** whether somebody still wants the answer */
   isWanted: boolean
   outcome: Outcome | undefined
@@ -73,6 +84,8 @@ const progressMs = 100
 /** the longest a timer can wait */
 const longestTimerMs = 2_147_483_647
 const farewellMs = 2000
+/** After this whoever waits is told until when a person may decide: most are decided by rules at once. */
+const decidedSoonMs = 1000
 /** of what the host says about its own work */
 const largestReport = 1_048_576
 
@@ -123,13 +136,17 @@ export function createDesk(options: DeskOptions): Desk {
       group: options.group(request.group),
       abort: new AbortController(),
       expiry: undefined,
+      patience: undefined,
       isWanted: true,
       outcome: undefined,
       isStored: false,
     }
     works.set(request.seq, work)
     watchExpiry(work)
-    if (request.kind === 'held') options.held?.(request, work.abort.signal)
+    if (request.kind === 'held') {
+      work.patience = setTimeout(() => askForPatience(work), decidedSoonMs).unref()
+      options.held?.(request, work.abort.signal)
+    }
     if (request.kind !== 'service' && request.kind !== 'work') return
     const lane = laneOf(request.group)
     lane.waiting.push(work)
@@ -145,11 +162,19 @@ export function createDesk(options: DeskOptions): Desk {
     ).unref()
   }
 
+  /** Whoever waits has to wait as long as a person may take, or the decision comes for nobody. */
+  const askForPatience = ({ request: { reply, expiresAt }, group, outcome }: Work) => {
+    if (!reply || !group || outcome) return
+    const until = new Date(expiresAt).toISOString()
+    replies.progress(group, reply, { progress: 0, message: `waiting for a decision until ${until}`, until })
+  }
+
   /** The first outcome counts; a handler that answers twice, or late, is not heard. */
   const finish = (work: Work, outcome: Outcome) => {
     if (work.outcome) return
     work.outcome = outcome
     clearTimeout(work.expiry)
+    clearTimeout(work.patience)
     finished.push(work)
     work.abort.abort(new Error(outcome.ok ? 'It is answered.' : outcome.error.message))
     schedule()
@@ -343,6 +368,7 @@ export function createDesk(options: DeskOptions): Desk {
       const work = works.get(seq)
       if (!work) return
       clearTimeout(work.expiry)
+      clearTimeout(work.patience)
       // Its time may just have been up: what was decided counts.
       finished = finished.filter(other => other !== work)
       leave(work)
@@ -369,17 +395,30 @@ export function createDesk(options: DeskOptions): Desk {
     },
     containerGone(folder) {
       for (const work of ofGroup(folder)) {
-        work.isWanted = false
         const onlyReads = toolOf(work.request)?.annotations.readOnlyHint === true
-        if (onlyReads || work.request.kind === 'question') finish(work, takenBack('Its container is gone.'))
+        // Every command that wants an answer gets one: what nobody began with says so.
+        work.isWanted = work.request.kind === 'held'
+        if (onlyReads || waitsForPeople(work.request)) finish(work, takenBack('Its container is gone.'))
       }
     },
+    runsGone() {
+      for (const work of works.values()) {
+        if (typeof work.request.input.runId !== 'string' || !waitsForPeople(work.request)) continue
+        finish(work, takenBack('Its run ended with the host.'))
+      }
+    },
+    isWaiting(seq) {
+      const work = works.get(seq)
+      return work !== undefined && !work.outcome
+    },
+    isHeld: seq => works.get(seq)?.request.kind === 'held',
     open: () => [...works.values()].map(({ request }) => request),
     async stop() {
       isStopping = true
       turns = []
       for (const work of works.values()) {
         clearTimeout(work.expiry)
+        clearTimeout(work.patience)
         if (work.outcome === undefined) work.abort.abort(new Error('The host is stopping.'))
       }
       const patience = new AbortController()
@@ -398,6 +437,10 @@ export function createDesk(options: DeskOptions): Desk {
     },
   }
 }
+
+/** What was asked without an id nobody ever waited for: a person may still let it happen. */
+const waitsForPeople = ({ kind, reply }: RequestRow): boolean =>
+  kind === 'question' || (kind === 'held' && reply !== null)
 
 const pause = (ms: number, signal: AbortSignal) =>
   new Promise<void>(resolve => {

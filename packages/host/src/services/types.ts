@@ -92,6 +92,16 @@ export interface WorkContext extends ServiceContext {
 }
 
 /**
+ * What a command would be done with, where the command itself does not say: files by their content, commits by their
+ * ids. People are shown it, and the work is given it again, as `approved`, to do exactly that or nothing.
+ */
+export interface Evidence {
+  fields: Readonly<Record<string, unknown>>
+  /** found in what is not shown, such as a file */
+  secret?: { kind: string; where: string } | undefined
+}
+
+/**
  * Work of the host's own that takes its time, for a command that was permitted and, where it had to be, released. It
  * answers with facts, or throws a `ServiceRefusal`.
  */
@@ -101,6 +111,13 @@ export interface Work {
   repeatable: boolean
   timeoutMs: number
   call(input: unknown, context: WorkContext): Promise<object>
+  /** before anybody is asked; throws a `ServiceRefusal` for what would be refused in any case */
+  evidence?(input: unknown, context: EvidenceContext): Promise<Evidence | undefined>
+}
+
+export interface EvidenceContext {
+  group: Pick<Group, 'folder' | 'jid'>
+  signal: AbortSignal
 }
 
 /** A tool that is done in the same commit as its command: once, or not at all. */

@@ -1,6 +1,13 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import { z } from 'zod'
-import type { IncomingRow, OccurrenceRow, RunRow, StepRow, Usage } from './agent-types.ts'
+import {
+  type IncomingRow,
+  type OccurrenceRow,
+  type RunRow,
+  runStatuses,
+  type StepRow,
+  type Usage,
+} from './agent-types.ts'
 import { attachmentsIn, attachmentsSchema } from './rows.ts'
 
 /** Between rows and objects, as in rows.ts. */
@@ -39,9 +46,10 @@ const runSchema = z.object({
   taskId: z.string().nullable(),
   occurrenceId: z.string().nullable(),
   sandbox: z.string(),
+  image: z.string().nullable(),
   driver: z.string(),
   sessionId: z.string().nullable(),
-  status: z.enum(['running', 'done', 'failed']),
+  status: z.enum(runStatuses),
   startedAt: z.number(),
   endedAt: z.number().nullable(),
   result: z.string().nullable(),

@@ -22,6 +22,7 @@ export interface IncomingRow {
   text: string
   attachments?: readonly Attachment[] | undefined
   status: IncomingStatus
+  /** the run that was given it last, whether it has used it or not */
   runId: string | null
   createdAt: number
 }
@@ -30,7 +31,9 @@ export type NewIncoming = Omit<IncomingRow, 'id' | 'status' | 'runId'> & {
   status: Exclude<IncomingStatus, 'given'>
 }
 
-export type RunStatus = 'running' | 'done' | 'failed'
+/** `stopped`: a person ended it, or the host stopped while it worked; nothing was wrong with it */
+export const runStatuses = ['running', 'done', 'failed', 'stopped'] as const
+export type RunStatus = (typeof runStatuses)[number]
 
 export interface RunRow {
   id: string
@@ -38,7 +41,11 @@ export interface RunRow {
   kind: RunStart['kind']
   taskId: string | null
   occurrenceId: string | null
+  /** the one that was really used; `none` until one is chosen */
   sandbox: string
+  /** the image it ran from; null: none, its programs are the host's */
+  image: string | null
+  /** `image`: whatever agent the image brings */
   driver: string
   sessionId: string | null
   status: RunStatus
@@ -136,10 +143,13 @@ export interface AgentStore {
   /** whatever the run was given and did not use waits again, or is context again */
   giveBack(runId: string): void
 
-  insertRun(run: RunRow): void
+  /** notes that it begins and, in the same commit, what it is given */
+  insertRun(run: RunRow, given?: readonly number[]): void
   updateRun(
     id: string,
-    change: Partial<Pick<RunRow, 'sessionId' | 'status' | 'endedAt' | 'result' | 'error'>>,
+    change: Partial<
+      Pick<RunRow, 'sessionId' | 'sandbox' | 'image' | 'status' | 'endedAt' | 'result' | 'error'>
+    >,
   ): void
   run(id: string): RunRow | undefined
   /** the newest, in the order in which they began */

@@ -69,6 +69,7 @@ const run = (id: string, more: Partial<RunRow> = {}): RunRow => ({
   taskId: null,
   occurrenceId: null,
   sandbox: 'process',
+  image: null,
   driver: 'concierge',
   sessionId: null,
   status: 'running',
@@ -169,7 +170,7 @@ describe('what people said', () => {
 
     // The run ends; what it did not use goes to the next one, once (lesson 20).
     desk.agents.giveBack('r1')
-    expect(states(desk.agents)).toEqual(['one used r1', 'two waiting -', 'elsewhere waiting -'])
+    expect(states(desk.agents)).toEqual(['one used r1', 'two waiting r1', 'elsewhere waiting -'])
     desk.agents.give([two], 'r2')
     desk.agents.use([two], 'r1')
     expect(states(desk.agents)).toContain('two given r2')
@@ -198,7 +199,7 @@ describe('what people said', () => {
     agents.give([call], 'r1')
     expect(states(agents)).toEqual(['c1 given r1', 'not mine context -', 'call given r1', 'c2 context -'])
     agents.giveBack('r1')
-    expect(states(agents)).toEqual(['c1 context -', 'not mine context -', 'call waiting -', 'c2 context -'])
+    expect(states(agents)).toEqual(['c1 context r1', 'not mine context -', 'call waiting r1', 'c2 context -'])
 
     const again = received(agents, 'again')
     agents.give([call, again], 'r2')

@@ -31,6 +31,7 @@ export function createAgentTables(
     ...incoming
   } = createIncomingTable(connection)
   const {
+    insertRun,
     noteTurn,
     putSession,
     forgetGroup: forgetSession,
@@ -52,6 +53,11 @@ export function createAgentTables(
       ...incoming,
       ...runs,
       ...occurrences,
+      insertRun: (run, given = []) =>
+        atomically(() => {
+          insertRun(run)
+          markGiven(given, run.id)
+        }),
       finishTurn: ({ runId, group, usedIds, sessionId, keepSession, message }) =>
         atomically(() => {
           if (runs.run(runId) === undefined) markGiven(usedIds, runId)

@@ -16,7 +16,17 @@ const statuses = ['open', 'allowed', 'denied', 'expired', 'withdrawn'] as const
 export type ApprovalStatus = (typeof statuses)[number]
 
 const shownSchema = z.object({
-  fields: z.array(z.object({ name: z.string(), text: z.string() })),
+  fields: z.array(
+    z.object({
+      name: z.string(),
+      /** quoted and escaped where it is a text */
+      text: z.string(),
+      /** so many characters of it are left out */
+      more: z.number().optional(),
+      /** what a reader could overlook */
+      note: z.string().optional(),
+    }),
+  ),
   /** so many characters are left out */
   more: z.number(),
 })
@@ -26,7 +36,8 @@ export type Shown = z.infer<typeof shownSchema>
 /** What a person was asked to allow. */
 export interface ApprovalRow extends z.infer<typeof cardSchema> {
   code: string
-  action: { name: string; summary: string; payload: Shown }
+  /** `always`: whether it may be allowed from now on, too */
+  action: { name: string; summary: string; payload: Shown; always: boolean }
   taint: Taint
   why: string
   status: ApprovalStatus
@@ -69,6 +80,8 @@ export interface ApprovalStore {
   /** the newest, newest first */
   list(filter: { group?: string; open?: boolean; limit: number }): readonly ApprovalRow[]
   open(): readonly ApprovalRow[]
+  /** how many of a group were asked since then, and are not needed any more */
+  withdrawnSince(group: string, since: number): number
   ruleFor(group: string, digest: string): RuleRow | undefined
   rules(group?: string): readonly RuleRow[]
 }
@@ -103,6 +116,12 @@ export function createApprovalTable(
           .map(approvalFromRow),
       open: () =>
         sql("SELECT * FROM approvals WHERE status = 'open' ORDER BY seq").all().map(approvalFromRow),
+      withdrawnSince: (group, since) =>
+        Number(
+          sql(
+            "SELECT count(*) AS count FROM approvals WHERE group_folder = ? AND status = 'withdrawn' AND created_at > ?",
+          ).get(group, since)?.count,
+        ),
       ruleFor: (group, digest) =>
         rule(sql('SELECT * FROM approval_rules WHERE group_folder = ? AND digest = ?').get(group, digest)),
       rules: group =>
@@ -158,7 +177,13 @@ export function createApprovalTable(
 
 const approvalSchema = cardSchema.extend({
   code: z.string(),
-  action: z.object({ name: z.string(), summary: z.string(), payload: shownSchema }),
+  action: z.object({
+    name: z.string(),
+    summary: z.string(),
+    payload: shownSchema,
+    // Those of earlier versions do not say.
+    always: z.boolean().default(false),
+  }),
   taint: z.object({ corrupted: z.boolean(), secret: z.boolean() }),
   why: z.string(),
   status: z.enum(statuses),

@@ -20,6 +20,17 @@ export function preparedOnce(database: DatabaseSync): Connection['sql'] {
   }
 }
 
+/** How many rows there are, and what they hold. */
+export interface Size {
+  count: number
+  bytes: number
+}
+
+export const sizeIn = (row: Record<string, unknown> | undefined): Size => ({
+  count: Number(row?.count ?? 0),
+  bytes: Number(row?.bytes ?? 0),
+})
+
 /** A stretch of a table, in its order; whether it was cut short, by the number of rows or by what they hold. */
 export interface Stretch<T> {
   rows: T[]

@@ -3,6 +3,27 @@ export class StoreFailure extends Error {
   override name = 'StoreFailure'
 }
 
+const constraint = 19
+/** The disk is full, over its quota, broken or read-only, or too many files are open: none of it is the work's fault. */
+const failingDisk: ReadonlySet<unknown> = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'EIO',
+  'EROFS',
+  'EMFILE',
+  'ENFILE',
+  'ENOMEM',
+])
+
+/** Whether the disk or the database failed, so that the same work may succeed later. */
+export function isStorageFailure(error: unknown): error is Error {
+  if (error instanceof StoreFailure) return true
+  if (!(error instanceof Error && 'code' in error)) return false
+  if (error.code !== 'ERR_SQLITE_ERROR') return failingDisk.has(error.code)
+  // A constraint that is hurt is a fault of the work; anything else SQLite complains about is the disk's or its own.
+  return !('errcode' in error && typeof error.errcode === 'number' && error.errcode % 256 === constraint)
+}
+
 /** It cannot be opened as it is; the sentence says what to do about it. */
 export class StoreUnusable extends Error {
   override name = 'StoreUnusable'

@@ -15,7 +15,8 @@ export interface StoreFacts {
   /** what is damaged, in SQLite's words; empty: nothing */
   damage: string[]
   installation: string | null
-  groups: { folder: string; jid: string; main: boolean; dialect: DialectName }[]
+  /** `uid`: of its agents, where the host is root; null: a database of an earlier version */
+  groups: { folder: string; jid: string; main: boolean; dialect: DialectName; uid: number | null }[]
   messages: { pending: number; failed: number }
   /** the latest instant that is written down, in milliseconds; later than now: the clock was set back */
   latest: number | null
@@ -54,13 +55,18 @@ export async function lookInto(
 
     const installation = sql("SELECT value FROM meta WHERE key = 'installation'").get()?.value
     const audit = await auditOf(sql, version)
+    const hasUsers = number("SELECT count(*) FROM sqlite_schema WHERE name = 'agent_users'") > 0
+    const users = hasUsers ? sql('SELECT folder, uid FROM agent_users').all() : []
+    const uids = new Map(users.map(({ folder, uid }) => [String(folder).toLowerCase(), Number(uid)]))
     return {
       ...facts,
       installation: typeof installation === 'string' ? installation : null,
       groups: sql('SELECT * FROM groups ORDER BY folder')
         .all()
         .map(groupFromRow)
-        .map(({ folder, jid, main, dialect }) => ({ folder, jid, main, dialect })),
+        .map(({ folder, jid, main, dialect }) => {
+          return { folder, jid, main, dialect, uid: uids.get(folder.toLowerCase()) ?? null }
+        }),
       messages: {
         pending: number("SELECT count(*) FROM messages WHERE status = 'pending'"),
         failed: number("SELECT count(*) FROM messages WHERE status = 'failed'"),

@@ -92,6 +92,37 @@ test('a migration that fails leaves the version before it, whole', () => {
   expect(versionOf(opened)).toBe(3)
 })
 
+test('what runs of their own had read, and results that are there, belong to the group’s files after an upgrade', () => {
+  const opened = database()
+  const known = readMigrations()
+  migrate(
+    opened,
+    known.slice(
+      0,
+      known.findIndex(({ sql }) => sql.includes("'run:%'")),
+    ),
+  )
+  opened.exec(`
+    INSERT INTO taints VALUES ('work', 'run:1', 5, 'mail', NULL, NULL), ('work', 'given', 6, 'page', 7, 'diary'),
+      ('main', 'session', 1, 'page', NULL, NULL), ('main', 'run:2', 2, 'mail', 3, 'diary');
+    INSERT INTO tasks (id, group_folder, jid, created_by, prompt, schedule_type, schedule_value, timezone, context_mode,
+      status, last_result, created_at) VALUES ('1', 'main', 'm', 'main', 'p', 'once', '', 'UTC', 'group', 'completed', 'x', 1);
+  `)
+  migrate(opened)
+  expect(
+    opened
+      .prepare('SELECT * FROM taints')
+      .all()
+      .map(row => Object.values(row)),
+  ).toEqual([
+    ['main', 'result:1', 1, 'page', 3, 'diary'],
+    ['main', 'session', 1, 'page', 3, 'diary'],
+    ['work', 'session', 5, 'mail', 7, 'diary'],
+  ])
+  opened.exec('DELETE FROM tasks')
+  expect(opened.prepare("SELECT context FROM taints WHERE context LIKE 'result:%'").all()).toEqual([])
+})
+
 test('a store of a newer version is left alone, with a sentence that says what to do', () => {
   const path = join(folder(), 'hatchway.db')
   const opened = firstVersion(path)

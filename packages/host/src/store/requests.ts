@@ -1,12 +1,12 @@
 import { type Outcome, outcomeSchema, replyAddressSchema } from '@hatchway/protocol'
 import { z } from 'zod'
-import type { Connection } from './connection.ts'
+import { type Connection, sizeIn } from './connection.ts'
 import { parsed, type Row } from './rows.ts'
 import type { RequestRow, RequestStore, ServiceTransaction } from './service-types.ts'
 
 type Within = Pick<
   ServiceTransaction,
-  'insertRequest' | 'countOpenRequests' | 'openRequest' | 'removeRequest' | 'answerRequest'
+  'insertRequest' | 'openRequestSize' | 'openRequest' | 'removeRequest' | 'answerRequest'
 >
 
 export interface RequestTable {
@@ -28,6 +28,12 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
       `UPDATE requests SET status = 'answered', outcome = ?, answered_at = ? WHERE seq = ? AND ${open}`,
     ).run(text, at, seq)
     if (changes === 0) return false
+    if (!outcome.ok) {
+      // Whoever gets no answer is told with what the group's agent is given next.
+      sql(
+        'INSERT OR REPLACE INTO refusals SELECT group_folder, seq, tool, ?, ? FROM requests WHERE seq = ? AND reply IS NULL',
+      ).run(outcome.error.code, outcome.error.message, seq)
+    }
     if (Buffer.byteLength(text) <= journalledBytes) {
       sql('UPDATE commands SET outcome = ? WHERE seq = ?').run(text, seq)
     }
@@ -88,10 +94,12 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
           request.createdAt,
           request.expiresAt,
         ),
-      countOpenRequests: folder =>
-        Number(
-          sql(`SELECT count(*) AS count FROM requests WHERE group_folder = ? AND ${open}`).get(folder)
-            ?.count ?? 0,
+      openRequestSize: folder =>
+        sizeIn(
+          sql(
+            `SELECT count(*) AS count, sum(octet_length(input)) AS bytes FROM requests
+             WHERE group_folder = ? AND ${open}`,
+          ).get(folder),
         ),
       openRequest(folder, requestId) {
         const row = sql(

@@ -1,5 +1,6 @@
 import type { Outcome, Payload, ReplyAddress, Todo } from '@hatchway/protocol'
 import type { NewIncoming } from './agent-types.ts'
+import type { Size } from './connection.ts'
 
 /**
  * waiting    stored, nobody has begun
@@ -87,7 +88,7 @@ export interface QuestionStore {
 /** Inside one transaction. */
 export interface ServiceTransaction {
   insertRequest(request: NewRequest): void
-  countOpenRequests(folder: string): number
+  openRequestSize(folder: string): Size
   /** one that is not answered yet */
   openRequest(folder: string, requestId: string): RequestRow | undefined
   /** takes one out that is not answered yet, as it is about to become something else */

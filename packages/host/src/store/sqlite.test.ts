@@ -295,6 +295,48 @@ describe('prune', () => {
     expect(store.lastSeq()).toBe(20)
   })
 
+  test('keeps so many bytes of a group’s large messages, the newest, and what is not delivered', () => {
+    const store = open()
+    const large = (id: number, group: string, text = 'é'.repeat(1000)) => ({ ...message(id), group, text })
+    write(store, transaction => {
+      for (let i = 1; i <= 6; i++) transaction.insertMessage(large(i, 'a'))
+      transaction.insertMessage({ ...large(7, 'a', 'short'), speech: { text: 'x'.repeat(1500) } })
+      transaction.insertMessage(large(8, 'a', 'x'.repeat(1024)))
+      for (let i = 9; i <= 11; i++) transaction.insertMessage(large(i, 'b'))
+      expect(transaction.largeMessageBytes('a')).toBe(6 * 2000 + 5 + '{"text":""}'.length + 1500)
+      transaction.insertMessage(large(12, 'a'))
+      expect(transaction.largeMessageBytes('a')).toBe(7 * 2000 + 5 + '{"text":""}'.length + 1500)
+      expect(transaction.largeMessageBytes('b')).toBe(6000)
+    })
+    const settled = { attempts: 1, nextAttemptAt: 0, error: null, sentAt: 1, status: 'sent' as const }
+    store.settleMessages([1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(id => ({ id, ...settled })))
+    const keep = { commands: 100, messages: 100, runs: 1, tasks: 1, usageDays: 1 }
+    store.prune({ ...keep, messageBytes: 6000 })
+    expect(store.messages({}).map(({ id }) => id)).toEqual([2, 6, 7, 8, 9, 10, 11, 12])
+    write(store, transaction => {
+      expect(transaction.largeMessageBytes('a')).toBe(3 * 2000 + 5 + '{"text":""}'.length + 1500)
+      transaction.insertMessage(large(13, 'b'))
+    })
+    store.settleMessages([{ id: 13, ...settled }])
+    store.prune({ ...keep, messageBytes: 6000 })
+    expect(store.messages({}).map(({ id }) => id)).toEqual([2, 6, 7, 8, 10, 11, 12, 13])
+  })
+
+  test('cuts what a task was to do once it is over', () => {
+    const store = open()
+    const long = { prompt: 'p'.repeat(5000), script: 's'.repeat(5000) }
+    write(store, transaction => {
+      transaction.insertTask({ ...task('open'), ...long })
+      transaction.insertTask({ ...task('over', 'cancelled'), ...long })
+      transaction.insertTask({ ...task('short', 'cancelled'), prompt: 'p'.repeat(2000), script: 's' })
+    })
+    store.prune({ commands: 1, messages: 1, runs: 1, tasks: 10, usageDays: 1 })
+    const kept = new Map(store.tasks({}).map(each => [each.id, each]))
+    expect(kept.get('open')).toMatchObject(long)
+    expect(kept.get('short')).toMatchObject({ prompt: 'p'.repeat(2000), script: 's' })
+    expect(kept.get('over')).toMatchObject({ prompt: `${'p'.repeat(1000)} … (cut)`, script: null })
+  })
+
   test('has nothing to do where there is less than may be kept', () => {
     const store = open()
     write(store, transaction => transaction.insertCommand(command(1)))

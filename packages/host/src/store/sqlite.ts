@@ -1,16 +1,19 @@
 import { DatabaseSync } from 'node:sqlite'
+import { nameContext } from '../guard/contexts.ts'
 import { createAgentTables } from './agents.ts'
 import { createApprovalTable } from './approvals.ts'
 import { createAuditTable } from './audit.ts'
-import { preparedOnce, stretchOf } from './connection.ts'
+import { preparedOnce, sizeIn, stretchOf } from './connection.ts'
 import { createCopying } from './copy.ts'
 import { createDeployTable } from './deploys.ts'
-import { StoreFailure, unusable } from './failure.ts'
+import { isStorageFailure, StoreFailure, unusable } from './failure.ts'
 import { createFileTable } from './files.ts'
 import { createJobTable } from './job-runs.ts'
+import { largeMessageBytes } from './large-messages.ts'
 import { migrate } from './migrate.ts'
 import { createPeriodicTable } from './periodic.ts'
 import { createQuestionTable } from './questions.ts'
+import { createRefusalTable } from './refusals.ts'
 import { createRegistry } from './registry.ts'
 import { createRequestTable } from './requests.ts'
 import { commandFromRow, groupFromRow, groupValues, messageFromRow, taskFromRow, taskValues } from './rows.ts'
@@ -29,12 +32,25 @@ export interface StoreOptions {
   prepare?: boolean
   /** how long another program may have it locked */
   waitMs?: number
+  /** hears how commits go */
+  commits?: { succeeded(): void; failed(what: string, error: unknown): void } | undefined
 }
 
 /** Large enough that a busy hour rarely waits for a checkpoint, small enough to be written back in a blink. */
 const checkpointPages = 4000
 /** so many rows at a time are forgotten, so that nobody waits for it */
 const pruneRows = 2000
+
+const taskBytes = 'octet_length(prompt) + coalesce(octet_length(script), 0) + coalesce(octet_length(job), 0)'
+const messageBytes = 'octet_length(text) + coalesce(octet_length(speech), 0)'
+
+/** What others than the group itself are shown of a task's texts. */
+const briefCharacters = 200
+const brief = (column: string) =>
+  `CASE WHEN octet_length(${column}) > ${briefCharacters} THEN substr(${column}, 1, ${briefCharacters})
+   || ' … (cut; ' || octet_length(${column}) || ' bytes)' ELSE ${column} END AS ${column}`
+const briefColumns = `id, group_folder, jid, created_by, ${brief('prompt')}, ${brief('script')}, model, schedule_type,
+  schedule_value, timezone, context_mode, status, next_run, last_run, ${brief('last_result')}, created_at, job`
 
 /** Throws `StoreUnusable` where it is locked, full or damaged. */
 function openDatabase({ path, durability, prepare = true, waitMs = 5000 }: StoreOptions): DatabaseSync {
@@ -68,8 +84,13 @@ export function openStore(options: StoreOptions): Store {
     commit: sql('COMMIT'),
     rollback: sql('ROLLBACK'),
 
-    groups: sql('SELECT * FROM groups ORDER BY added_at, folder'),
+    groups: sql('SELECT * FROM groups ORDER BY added_at, rowid'),
     insertGroup: sql('INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    agentUser: sql('SELECT uid FROM agent_users WHERE folder = ?'),
+    agentFolders: sql('SELECT folder FROM agent_users ORDER BY folder'),
+    insertAgentUser: sql(
+      "INSERT INTO agent_users SELECT ?, 1 + coalesce(max(uid), (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'first_agent_user')) FROM agent_users",
+    ),
     updateGroup: sql('UPDATE groups SET jid = ?, name = ? WHERE folder = ?'),
     deleteGroup: sql('DELETE FROM groups WHERE folder = ?'),
 
@@ -80,8 +101,34 @@ export function openStore(options: StoreOptions): Store {
     openTasksOf: sql(
       "SELECT * FROM tasks WHERE status IN ('active', 'paused') AND group_folder = ? ORDER BY created_at, rowid",
     ),
-    countOpenTasks: sql(
-      "SELECT count(*) AS count FROM tasks WHERE status IN ('active', 'paused') AND group_folder = ?",
+    openTaskSize: sql(
+      `SELECT count(*) AS count, sum(${taskBytes}) AS bytes FROM tasks
+       WHERE status IN ('active', 'paused') AND group_folder = ?`,
+    ),
+    openTasksByGroup: sql(
+      "SELECT group_folder, count(*) AS count FROM tasks WHERE status IN ('active', 'paused') GROUP BY group_folder",
+    ),
+    briefTasks: sql(
+      `SELECT ${briefColumns} FROM tasks WHERE rowid IN (SELECT rowid FROM tasks
+       WHERE status IN ('active', 'paused') AND group_folder = ? ORDER BY rowid DESC LIMIT ?) ORDER BY rowid DESC`,
+    ),
+    largeMessageBytes: sql(
+      `SELECT sum(${messageBytes}) AS bytes FROM messages WHERE group_folder = ? AND ${messageBytes} > ${largeMessageBytes}`,
+    ),
+    largeMessageGroups: sql(
+      `SELECT DISTINCT group_folder FROM messages WHERE ${messageBytes} > ${largeMessageBytes}`,
+    ),
+    pruneMessageBytes: sql(
+      `DELETE FROM messages WHERE status <> 'pending' AND id IN (SELECT id FROM
+       (SELECT id, sum(${messageBytes}) OVER (ORDER BY id DESC) AS total FROM messages
+        WHERE group_folder = ? AND ${messageBytes} > ${largeMessageBytes}) WHERE total > ? LIMIT ${pruneRows})`,
+    ),
+    cutTasks: sql(
+      `UPDATE tasks SET prompt = substr(prompt, 1, 1000) || ' … (cut)', script = NULL WHERE rowid IN
+       (SELECT rowid FROM tasks WHERE status NOT IN ('active', 'paused')
+        AND octet_length(prompt) + coalesce(octet_length(script), 0) > 4096
+        AND NOT EXISTS (SELECT 1 FROM occurrences WHERE task_id = tasks.id AND status IN ('claimed', 'running'))
+        LIMIT ${pruneRows})`,
     ),
     countTasks: sql(
       "SELECT count(*) FILTER (WHERE status = 'active') AS active, count(*) FILTER (WHERE status = 'paused') AS paused FROM tasks WHERE status IN ('active', 'paused')",
@@ -140,7 +187,23 @@ export function openStore(options: StoreOptions): Store {
   let attempted = Number(statements.meta.get('attempted')?.value ?? 0)
   let taskCounter = Number(statements.meta.get('task_counter')?.value ?? 0)
 
+  /** what the large messages of a group hold, where somebody has asked; read anew after what may have changed it */
+  const largeMessages = new Map<string, number>()
+  /** groups whose large messages may be more than are kept; undefined: any may be, as after a start */
+  let grown: Set<string> | undefined
+
   const lastSeq = () => Number(statements.lastSeq.get()?.seq ?? 0)
+  const pruneMessageBytes = (limit: number): number => {
+    const groups = grown ?? new Set(statements.largeMessageGroups.all().map(row => String(row.group_folder)))
+    grown = groups
+    for (const group of groups) {
+      const changes = Number(statements.pruneMessageBytes.run(group, limit).changes)
+      if (changes > 0) largeMessages.delete(group)
+      if (changes === pruneRows) return changes
+      groups.delete(group)
+    }
+    return 0
+  }
   const lastMessageId = () => Number(statements.lastMessageId.get()?.id ?? 0)
 
   const atomically = <T>(work: () => T): T => {
@@ -148,12 +211,16 @@ export function openStore(options: StoreOptions): Store {
       statements.begin.run()
       const result = work()
       statements.commit.run()
+      options.commits?.succeeded()
       return result
     } catch (error) {
       // A failed COMMIT may or may not have ended the transaction; what matters is that none is left open.
-      const failure = isStoreFailure(error) ? new StoreFailure(error.message, { cause: error }) : error
+      const isFailing = isStorageFailure(error)
+      const failure = isFailing ? new StoreFailure(error.message, { cause: error }) : error
+      if (isFailing) options.commits?.failed('a commit', error)
       try {
         audit.forgetHead()
+        largeMessages.clear()
         if (database.isTransaction) statements.rollback.run()
         loadRegistry()
       } catch (cause) {
@@ -165,6 +232,7 @@ export function openStore(options: StoreOptions): Store {
 
   const connection = { sql: preparedOnce(database), atomically }
   const requests = createRequestTable(connection)
+  const refusals = createRefusalTable(connection)
   const questions = createQuestionTable(connection, message => agents.within.receive(message))
   const todos = createTodoTable(connection)
   const audit = createAuditTable(connection)
@@ -180,6 +248,7 @@ export function openStore(options: StoreOptions): Store {
 
   const transaction: Transaction = {
     ...requests.within,
+    ...refusals.within,
     ...questions.within,
     ...todos.within,
     ...audit.within,
@@ -209,8 +278,10 @@ export function openStore(options: StoreOptions): Store {
       statements.deleteGroup.run(folder)
       agents.forgetGroup(folder)
       requests.forgetGroup(folder)
+      refusals.forgetGroup(folder)
       todos.forgetGroup(folder)
-      taints.forgetGroup(folder)
+      // Its files stay, and so does their taint. Its name goes.
+      taints.store.clear(folder, nameContext)
       approvals.forgetGroup(folder)
       periodic.forgetGroup(folder)
       registry.remove(folder)
@@ -224,7 +295,12 @@ export function openStore(options: StoreOptions): Store {
       (folder === undefined ? statements.openTasks.all() : statements.openTasksOf.all(folder)).map(
         taskFromRow,
       ),
-    countOpenTasks: folder => Number(statements.countOpenTasks.get(folder)?.count ?? 0),
+    openTaskSize: folder => sizeIn(statements.openTaskSize.get(folder)),
+    largeMessageBytes(folder) {
+      const known = largeMessages.get(folder) ?? Number(statements.largeMessageBytes.get(folder)?.bytes ?? 0)
+      largeMessages.set(folder, known)
+      return known
+    },
     newTaskId() {
       do taskCounter++
       while (statements.task.get(String(taskCounter)) !== undefined)
@@ -258,20 +334,30 @@ export function openStore(options: StoreOptions): Store {
         row.receivedAt,
         row.tookUs,
       ),
-    insertMessage: message =>
-      void statements.insertMessage.run(
+    insertMessage(message) {
+      const { group, text } = message
+      const speech = message.speech && JSON.stringify(message.speech)
+      statements.insertMessage.run(
         message.id,
-        message.group,
+        group,
         message.jid,
         message.kind,
-        message.text,
+        text,
         message.sender,
-        message.speech && JSON.stringify(message.speech),
+        speech,
         message.messageId,
         message.createdAt,
         message.createdAt,
         message.attachments ? JSON.stringify(message.attachments) : null,
-      ),
+      )
+      // A character has four bytes at most.
+      if ((text.length + (speech?.length ?? 0)) * 4 <= largeMessageBytes) return
+      const bytes = Buffer.byteLength(text) + Buffer.byteLength(speech ?? '')
+      if (bytes <= largeMessageBytes) return
+      grown?.add(group)
+      const known = largeMessages.get(group)
+      if (known !== undefined) largeMessages.set(group, known + bytes)
+    },
   }
 
   const agents = createAgentTables(connection, message => transaction.insertMessage(message))
@@ -285,6 +371,11 @@ export function openStore(options: StoreOptions): Store {
       if (open) return transaction.openTasks(group)
       return (group === undefined ? statements.tasks.all() : statements.tasksOf.all(group)).map(taskFromRow)
     },
+    countOpenTasks: () =>
+      statements.openTasksByGroup
+        .all()
+        .map(row => ({ group: String(row.group_folder), count: Number(row.count) })),
+    briefTasks: (folder, limit) => statements.briefTasks.all(folder, limit).map(taskFromRow),
     countTasks() {
       const row = statements.countTasks.get()
       return { active: Number(row?.active ?? 0), paused: Number(row?.paused ?? 0) }
@@ -351,6 +442,7 @@ export function openStore(options: StoreOptions): Store {
     },
 
     agents: agents.store,
+    refusals,
     requests: requests.store,
     taints: taints.store,
     approvals: approvals.store,
@@ -377,34 +469,30 @@ export function openStore(options: StoreOptions): Store {
       const commands = statements.pruneCommands.run(lastSeq() - limits.commands).changes
       const messages = statements.pruneMessages.run(lastMessageId() - limits.messages).changes
       const tasks = statements.pruneTasks.run(limits.tasks).changes
+      const cut = statements.cutTasks.run().changes
+      const bytes = limits.messageBytes === undefined ? 0 : pruneMessageBytes(limits.messageBytes)
       const more = agents.prune(limits, pruneRows)
       questions.prune()
       approvals.prune()
-      return more || [commands, messages, tasks].some(changes => Number(changes) === pruneRows)
+      return more || [commands, messages, tasks, cut, bytes].some(changes => Number(changes) === pruneRows)
     },
     meta(key) {
       const value = statements.meta.get(key)?.value
       return typeof value === 'string' ? value : undefined
     },
     setMeta: (key, value) => void statements.setMeta.run(key, value),
+    agentUser(folder) {
+      const known = () => statements.agentUser.get(folder)?.uid
+      if (known() === undefined) statements.insertAgentUser.run(folder)
+      return Number(known())
+    },
+    agentFolders: () => statements.agentFolders.all().map(({ folder }) => String(folder)),
     copyTo: copying.copyTo,
     close() {
       database.close()
       copying.close()
     },
   }
-}
-
-const constraint = 19
-
-/** A constraint that is hurt is a fault of the work; anything else SQLite complains about is the disk's or its own. */
-function isStoreFailure(error: unknown): error is Error {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    error.code === 'ERR_SQLITE_ERROR' &&
-    !('errcode' in error && typeof error.errcode === 'number' && error.errcode % 256 === constraint)
-  )
 }
 
 /**

@@ -2,11 +2,12 @@ import type { CommandType, DialectName, Group, Outcome, ReplyAddress, Task, Todo
 import type { AgentStore, NewIncoming, SessionTransaction } from './agent-types.ts'
 import type { ApprovalStore, ApprovalTransaction } from './approvals.ts'
 import type { AuditStore, AuditTransaction } from './audit-types.ts'
-import type { Stretch } from './connection.ts'
+import type { Size, Stretch } from './connection.ts'
 import type { DeployStore, DeployTransaction } from './deploys.ts'
 import type { Attachment, FileStore, FileTransaction } from './file-types.ts'
 import type { JobStore, JobTransaction } from './job-runs.ts'
 import type { PeriodicTransaction } from './periodic.ts'
+import type { RefusalTable, RefusalTransaction } from './refusals.ts'
 import type { QuestionStore, RequestStore, ServiceTransaction } from './service-types.ts'
 import type { TaintStore, TaintTransaction } from './taints.ts'
 import type { WebSessionStore } from './web-sessions.ts'
@@ -70,6 +71,7 @@ export interface Needs {
 /** Inside one transaction. All of it becomes durable together, or nothing does. */
 export interface Transaction
   extends ServiceTransaction,
+    RefusalTransaction,
     TaintTransaction,
     AuditTransaction,
     ApprovalTransaction,
@@ -92,7 +94,9 @@ export interface Transaction
   task(id: string): Task | undefined
   /** not cancelled, not completed; all groups' where no folder is given */
   openTasks(folder?: string): readonly Task[]
-  countOpenTasks(folder: string): number
+  openTaskSize(folder: string): Size
+  /** what the messages of more than 1 KiB hold that are kept */
+  largeMessageBytes(folder: string): number
   /** a fresh id made of digits, as one dialect can only name tasks by number */
   newTaskId(): string
   insertTask(task: Task): void
@@ -123,6 +127,10 @@ export interface Store {
   group(folder: string): Group | undefined
   groups(): readonly Group[]
   tasks(filter: { group?: string; open?: boolean }): readonly Task[]
+  /** open ones, of each group that has any */
+  countOpenTasks(): readonly { group: string; count: number }[]
+  /** open ones of one group, the newest first, with the beginnings of their texts */
+  briefTasks(folder: string, limit: number): readonly Task[]
   /** open ones */
   countTasks(): { active: number; paused: number }
   /** oldest first, fewer than `limit` where they hold so many `characters` together */
@@ -156,6 +164,7 @@ export interface Store {
     changes: readonly Pick<MessageRow, 'id' | 'status' | 'attempts' | 'nextAttemptAt' | 'error' | 'sentAt'>[],
   ): void
 
+  refusals: Pick<RefusalTable, 'take'>
   agents: AgentStore
   requests: RequestStore
   taints: TaintStore
@@ -176,12 +185,18 @@ export interface Store {
   prune(limits: {
     commands: number
     messages: number
+    /** of the large ones of one group; left out: no such limit */
+    messageBytes?: number
     runs: number
     tasks: number
     usageDays: number
   }): boolean
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
+  /** the user that runs of this folder have where the host is root; the same for ever, and no other folder's */
+  agentUser(folder: string): number
+  /** those that have such a user */
+  agentFolders(): readonly string[]
   /** copies everything, as it was at one moment meanwhile, while the work goes on */
   copyTo(path: string): Promise<void>
   close(): void

@@ -8,6 +8,8 @@ export interface Checkout {
   tip(branch: string): Promise<string | undefined>
   /** tracked files with changes that are not committed */
   changes(): Promise<string[]>
+  /** how many commits the second has and the first has not, and what the newest of them say of themselves */
+  log(from: string, to: string, most: number): Promise<{ commits: number; newest: string[] }>
   switchTo(branch: string): Promise<void>
   /** leaves the branch where it is; changes to tracked files are kept in the stash */
   goTo(revision: string): Promise<void>
@@ -82,6 +84,16 @@ export function checkoutIn(directory: string, environment: NodeJS.ProcessEnv = p
         .split('\0')
         .filter(line => line !== '')
         .map(line => line.slice(3))
+    },
+    async log(from, to, most) {
+      const range = `${from}..${to}`
+      const count = await git('rev-list', '--count', range, '--')
+      const lines = await git(
+        ...['log', '-z', `--max-count=${most}`, '--no-show-signature', '--format=%h %<(200,trunc)%s'],
+        ...[range, '--'],
+      )
+      const newest = lines.split('\0').map(line => line.trim())
+      return { commits: Number(count), newest: newest.filter(line => line !== '') }
     },
     switchTo: async branch => void (await git('checkout', '--quiet', branch, '--')),
     async goTo(revision) {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Handover, handoverFile, readHandover, writeHandover } from './handover.ts'
 import { supervise } from './supervise.ts'
@@ -87,6 +87,14 @@ test('what ends is started again, after pauses that grow, until somebody ends it
   await one.stop()
   const pauses = one.said.flatMap(line => /started again in ([\d.]+) s/.exec(line)?.[1] ?? [])
   expect(pauses.slice(0, 5)).toEqual(['0.02', '0.04', '0.08', '0.1', '0.1'])
+})
+
+test('a supervisor whose data directory is gone ends, and begins no new one', async () => {
+  const one = open(`note('started'); process.exit(1)`)
+  const ended = one.start().catch(error => error.message)
+  await vi.waitFor(() => expect(one.notes().length).toBeGreaterThan(0), patience)
+  rmSync(dirname(dirname(one.path)), { recursive: true })
+  expect(await ended).toMatch(/^The data directory .* is gone\.$/)
 })
 
 test('one that stays is asked to end, and made to where it does not', async () => {

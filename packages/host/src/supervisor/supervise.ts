@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { tryLockFile } from '../store/lock-file.ts'
@@ -48,6 +48,10 @@ const usualTimes: Times = {
   lookMs: 100,
 }
 
+class DataGone extends Error {
+  override name = 'DataGone'
+}
+
 class AlreadySupervised extends Error {
   override name = 'AlreadySupervised'
 }
@@ -78,6 +82,9 @@ async function keepRunning(options: Supervision): Promise<void> {
   const asked = aborted(end)
   let pauseMs = times.firstPauseMs
   while (!end.aborted) {
+    // Whoever removed it will not bring it back for us, and a daemon would begin an empty one in its place.
+    if (!existsSync(dirname(path)))
+      throw new DataGone(`The data directory ${dirname(dirname(path))} is gone.`)
     const unfinished = readHandover(path)
     if (unfinished?.status === 'rolling_back') await goBack(unfinished, options)
     if (end.aborted) return

@@ -4,7 +4,7 @@ import { finished } from '../operations/sessions.ts'
 import { ServiceRefusal } from '../services/define.ts'
 import type { Work } from '../services/types.ts'
 import type { Store } from '../store/types.ts'
-import type { Worktrees } from '../worktrees/worktrees.ts'
+import { approvedIn, type Worktrees } from '../worktrees/worktrees.ts'
 
 const inputSchema = z.object({ run_id: z.string(), occurrence_id: z.string() })
 
@@ -21,12 +21,14 @@ export const createFinishedWork = (options: {
   name: 'finished_work',
   repeatable: true,
   timeoutMs: options.worktrees.work.timeoutMs,
+  ...(options.worktrees.work.evidence ? { evidence: options.worktrees.work.evidence } : {}),
   async call(input, { group: { folder }, requestId, seq, signal, progress }) {
     const { run_id, occurrence_id } = inputSchema.parse(input)
     const merged = await options.worktrees.sync(folder, {
       id: String(seq),
       requestId,
       actor: 'agent',
+      approved: approvedIn(input),
       signal,
       progress,
     })

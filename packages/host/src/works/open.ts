@@ -1,11 +1,11 @@
 import type { Group, HostOffer } from '@hatchway/protocol'
-import type { Owner } from '@hatchway/spool'
 import type { Config } from '../config.ts'
 import type { Deploys } from '../deploy/deploys.ts'
 import type { Effects } from '../effects/effects.ts'
 import { createJobRules } from '../jobs/rules.ts'
 import type { Layout } from '../layout.ts'
 import type { CurrentRun, HostRules } from '../operations/types.ts'
+import type { Owners } from '../owners.ts'
 import { createPeriodicAgents, type PeriodicAgents } from '../periodic/periodic.ts'
 import type { Work } from '../services/types.ts'
 import type { Store } from '../store/types.ts'
@@ -32,7 +32,7 @@ const atOnceMs = 60_000
 export interface WorksOptions {
   config: Config
   layout: Layout
-  owner: Owner | undefined
+  owners: Owners
   store: Store
   effects: Effects
   /** put together elsewhere, as not only agents ask for it */
@@ -53,14 +53,14 @@ export const rulesWithoutDaemon = (config: Config): HostRules => ({
 })
 
 export function openWorks(options: WorksOptions): OpenWorks {
-  const { config, layout, owner, store, effects } = options
+  const { config, layout, owners, store, effects } = options
   const works = new Map<string, Work>()
   const take = (work: Work) => works.set(work.name, work)
 
   const periodic = createPeriodicAgents({
     config,
     layout,
-    owner,
+    owners,
     store,
     effects,
     now: () => new Date(),

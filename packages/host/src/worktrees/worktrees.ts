@@ -3,15 +3,16 @@ import { lstatSync, mkdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
-import type { Owner } from '@hatchway/spool'
 import type { Logger } from 'pino'
+import { z } from 'zod'
 import type { Mount, Sandbox } from '../agents/types.ts'
 import type { Repo } from '../config/repos.ts'
 import type { Config } from '../config.ts'
 import type { Fault } from '../fault.ts'
 import { type Layout, ownedDirectory } from '../layout.ts'
+import type { Owners } from '../owners.ts'
 import { ServiceRefusal } from '../services/define.ts'
-import type { Step, Work } from '../services/types.ts'
+import type { EvidenceContext, Step, Work } from '../services/types.ts'
 import type { AuditStore } from '../store/audit-types.ts'
 import { aboutWorktree, branchOf, countOf, refusalFor, type SyncAnswer } from './answers.ts'
 import { deliver, follow } from './delivery.ts'
@@ -62,6 +63,7 @@ export interface Worktree {
   policy: Repo['policy']
   mergesAtEnd: boolean
   pushes: boolean
+  remote: string | undefined
   /** on the host */
   path: string
   /** for its agent */
@@ -78,6 +80,8 @@ export interface SyncOptions {
   id?: string
   requestId?: string | null
   actor?: 'agent' | 'operator' | 'host'
+  /** the revision that somebody has approved: no other is merged */
+  approved?: string | undefined
   signal: AbortSignal
   progress?(step: Step): void
 }
@@ -85,9 +89,11 @@ export interface SyncOptions {
 export interface WorktreesOptions {
   config: Pick<Config, 'repos' | 'groups' | 'agents'>
   layout: Layout
-  owner: Owner | undefined
+  owners: Owners
   audit: Pick<AuditStore, 'append'>
   isRegistered(folder: string): boolean
+  /** called before the group's commits can be read by the other groups that have the repository */
+  merges(folder: string, repo: string, readers: readonly string[]): void
   /** the host's word to a group's agent; once for each `about` */
   tell(folder: string, about: string, text: string): void
   fault: Fault
@@ -100,11 +106,13 @@ const insideProposal = '/workspace/proposal'
 const insideMs = 60_000
 const restMs = 120_000
 const farewellMs = 2000
+/** of which people are told how far a sync has come */
+const steps = 4
 /** A branch that moves faster than this is not ours to run after. */
 const attempts = 5
 
 export function createWorktrees(options: WorktreesOptions): Worktrees {
-  const { config, layout, owner, audit, fault, log } = options
+  const { config, layout, owners, audit, fault, log } = options
   const turns = createTurns()
   const records = openRecords(join(layout.state, 'syncs'))
   const scratch = join(layout.repos, '.syncs')
@@ -131,6 +139,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
         policy: found.repo.policy,
         mergesAtEnd: found.repo.mergeAtEnd,
         pushes: found.repo.remote !== undefined,
+        remote: found.repo.remote,
         path: worktreePath(folder),
         about: aboutWorktree(folder, found.repo),
       }
@@ -194,7 +203,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 
   const directoryFor = (folder: string) => {
     mkdirSync(layout.worktrees, { recursive: true, mode: 0o755 })
-    ownedDirectory(worktreePath(folder), owner)
+    ownedDirectory(worktreePath(folder), owners(folder))
     if (!lstatSync(worktreePath(folder)).isDirectory()) {
       throw new Error(`${worktreePath(folder)} is not a directory. Look at it, then remove it.`)
     }
@@ -234,7 +243,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     const { name, repo } = known(folder)
     if (repo.test === undefined) return
     const tree = join(directory, 'tree')
-    ownedDirectory(tree, owner)
+    ownedDirectory(tree, owners(folder))
     const { isolated } = room.sandbox
     const worktree = isolated ? insideProject.worktree : tree
     const mirror = isolated ? insideProject.mirror : mirrorPath(layout, name)
@@ -265,11 +274,12 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     )
   }
 
+  const othersOf = (folder: string, repo: string): string[] =>
+    Object.keys(config.groups).filter(other => other !== folder && repoOf(other)?.name === repo)
+
   const tellOthers = (folder: string, record: SyncRecord) => {
     const { repo } = known(folder)
-    const others = Object.keys(config.groups).filter(
-      other => other !== folder && repoOf(other)?.name === record.repo && options.isRegistered(other),
-    )
+    const others = othersOf(folder, record.repo).filter(options.isRegistered)
     const subjects = record.subjects.map(subject => `\n- ${subject}`).join('')
     const more = record.commits > record.subjects.length ? '\n- …' : ''
     for (const other of others) {
@@ -351,17 +361,15 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     return tip !== undefined && operators.isAncestor(revision, tip)
   }
 
-  const attempt = async (
+  /** The group's commits on top of the branch, examined; undefined: the branch was moved meanwhile. */
+  const propose = async (
     folder: string,
-    id: string,
     directory: string,
     operators: OperatorsRepository,
     room: Room,
-    syncing: SyncOptions,
-  ): Promise<SyncAnswer | undefined> => {
+    { signal, progress }: SyncOptions,
+  ): Promise<(Proposal & { pack: string }) | { revision: string; base: string; commits: 0 } | undefined> => {
     const { name, repo } = known(folder)
-    const { signal, progress } = syncing
-    const steps = 4
     progress?.({ progress: 0, total: steps, message: 'looking at the branch' })
     if (repo.remote !== undefined) await operators.fetch()
     const base = await refresh(folder, operators, signal)
@@ -372,7 +380,34 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     if (problem) throw problem
     // The mirror was brought up by another group meanwhile: what was made is made of something else.
     if (report.facts.get('base') !== base) return undefined
-    if (report.state === 'nothing') {
+    if (report.state === 'nothing') return { revision: base, base, commits: 0 }
+    const revision = report.facts.get('head')
+    if (!isRevision(revision)) throw new ServiceRefusal('service_failed', 'The worktree names no revision.')
+    progress?.({ progress: 2, total: steps, message: 'examining the commits' })
+    const mirror = mirrorPath(layout, name)
+    return { ...(await examine({ directory, mirror, pack, revision, base, signal })), pack }
+  }
+
+  const attempt = async (
+    folder: string,
+    id: string,
+    directory: string,
+    operators: OperatorsRepository,
+    room: Room,
+    syncing: SyncOptions,
+  ): Promise<SyncAnswer | undefined> => {
+    const { name, repo } = known(folder)
+    const { signal, progress, approved } = syncing
+    const proposal = await propose(folder, directory, operators, room, syncing)
+    if (!proposal) return undefined
+    const { revision, base } = proposal
+    if (approved !== undefined && approved !== revision) {
+      throw new ServiceRefusal(
+        'conflict',
+        `Nothing was merged: ${approved.slice(0, 12)} was approved, and it would be ${revision.slice(0, 12)} by now, as your commits or ${repo.branch} have changed. Sync again to have it approved anew.`,
+      )
+    }
+    if (!('pack' in proposal)) {
       return {
         merged: false,
         commits: 0,
@@ -380,11 +415,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
         message: `There is nothing to merge: your worktree has no commits that ${repo.branch} does not have.`,
       }
     }
-    const revision = report.facts.get('head')
-    if (!isRevision(revision)) throw new ServiceRefusal('service_failed', 'The worktree names no revision.')
-    progress?.({ progress: 2, total: steps, message: 'examining the commits' })
-    const mirror = mirrorPath(layout, name)
-    const proposal = await examine({ directory, mirror, pack, revision, base, signal })
+    const { pack } = proposal
     fault('sync_examined')
     if (repo.test !== undefined) progress?.({ progress: 3, total: steps, message: 'running the check' })
     await test(folder, directory, proposal, room, signal)
@@ -396,6 +427,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     }
     await records.write(id, record)
     fault('sync_recorded')
+    if (repo.policy === 'merge') options.merges(folder, name, othersOf(folder, name))
     // From here on it is not broken off: that could leave the operator's checkout half done.
     const steady = operatorsRepository(repo, new AbortController().signal)
     const remark = await deliver({ folder, repo, operators: steady, pack, revision, fault })
@@ -404,12 +436,58 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     return conclude(folder, record, id, remark, operators, room, syncing)
   }
 
+  const roomFor = async (folder: string, signal: AbortSignal): Promise<Room> => {
+    const roomOf = await heeding(rooms.promise, signal)
+    if (!roomOf) throw new ServiceRefusal('unavailable', 'No agents are run here, so there are no worktrees.')
+    return roomOf(folder)
+  }
+
+  /** Tries until the branch holds still, each time in a directory of its own. */
+  const tryAgain = async <T>(
+    name: string,
+    branch: string,
+    work: (directory: string) => Promise<T | undefined>,
+  ): Promise<T> => {
+    for (let left = attempts; left > 0; left--) {
+      const directory = join(scratch, `${name}-${randomUUID()}`)
+      await mkdir(directory, { recursive: true, mode: 0o755 })
+      try {
+        const answer = await work(directory)
+        if (answer !== undefined) return answer
+      } finally {
+        await removeTree(directory).catch(error =>
+          log.warn({ err: error, directory }, 'what a sync left could not be removed'),
+        )
+      }
+    }
+    throw new ServiceRefusal(
+      'wrong_state',
+      `${branch} was moved by somebody else ${attempts} times while your commits were put on top of it. Sync again.`,
+    )
+  }
+
+  /** What a sync would merge, for whoever is asked whether it may. The worktree is rebased by it, as by the sync itself. */
+  const evidence = async (_: unknown, context: EvidenceContext) => {
+    const { folder } = context.group
+    const { name, repo } = known(folder)
+    const signal = AbortSignal.any([context.signal, leaving.signal])
+    await swept
+    const room = await roomFor(folder, signal)
+    const proposal = await turns.take(`sync ${name}`, signal, async () => {
+      const operators = operatorsRepository(repo, signal)
+      await ensure({ folder }, room, signal)
+      return tryAgain(name, repo.branch, directory => propose(folder, directory, operators, room, { signal }))
+    })
+    const { revision, base, commits } = proposal
+    return {
+      fields: { base, revision, commits, ...('pack' in proposal ? { newest: proposal.subjects } : {}) },
+    }
+  }
+
   const synced = async (folder: string, id: string, syncing: SyncOptions): Promise<SyncAnswer> => {
     const { name, repo } = known(folder)
     const { signal } = syncing
-    const roomOf = await heeding(rooms.promise, signal)
-    if (!roomOf) throw new ServiceRefusal('unavailable', 'No agents are run here, so there are no worktrees.')
-    const room = await roomOf(folder)
+    const room = await roomFor(folder, signal)
     return turns.take(`sync ${name}`, signal, async () => {
       const operators = operatorsRepository(repo, signal)
       const earlier = await records.read(id)
@@ -423,21 +501,8 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       }
       await records.prune(Date.now())
       await ensure({ folder }, room, signal)
-      for (let left = attempts; left > 0; left--) {
-        const directory = join(scratch, `${name}-${randomUUID()}`)
-        await mkdir(directory, { recursive: true, mode: 0o755 })
-        try {
-          const answer = await attempt(folder, id, directory, operators, room, syncing)
-          if (answer) return answer
-        } finally {
-          await removeTree(directory).catch(error =>
-            log.warn({ err: error, directory }, 'what a sync left could not be removed'),
-          )
-        }
-      }
-      throw new ServiceRefusal(
-        'wrong_state',
-        `${repo.branch} was moved by somebody else ${attempts} times while your commits were put on top of it. Sync again.`,
+      return tryAgain(name, repo.branch, directory =>
+        attempt(folder, id, directory, operators, room, syncing),
       )
     })
   }
@@ -507,8 +572,12 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       repeatable: true,
       // Its turn may come after another's check, and the branch may move during its own.
       timeoutMs: restMs + 3 * longestTest,
-      call: (_, { group, seq, requestId, signal, progress }) =>
-        begun(group.folder, { id: recordId(seq, requestId), requestId, signal, progress }),
+      evidence,
+      call: (input, { group, seq, requestId, signal, progress }) =>
+        begun(group.folder, {
+          ...{ id: recordId(seq, requestId), requestId, signal, progress },
+          approved: approvedIn(input),
+        }),
     },
     opened: value => rooms.resolve(value),
     async stop() {
@@ -517,6 +586,10 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     },
   }
 }
+
+const approvedSchema = z.object({ approved: z.object({ revision: z.string() }).optional() })
+export const approvedIn = (input: unknown): string | undefined =>
+  approvedSchema.parse(input).approved?.revision
 
 /** Also by the request's own id: a database from a backup counts from where it was. */
 const recordId = (seq: number, requestId: string) => `${seq}-${requestId.replaceAll(/[^\w-]/g, '_')}`

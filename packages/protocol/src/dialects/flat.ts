@@ -29,6 +29,18 @@ const schedule = {
 const mountsRequested = (body: Readonly<Record<string, unknown>>) =>
   asksForMounts(body.containerConfig) ? { mounts_requested: true } : undefined
 
+const newTask = {
+  task_id: taskId,
+  prompt: 'prompt',
+  ...schedule,
+  context_mode: contextMode,
+  script: 'script',
+  model: { names: ['model'], read: emptyAsAbsent },
+} as const
+
+/** In NovaBot's files `groupFolder` may name the group that the task is for. Everywhere else it is a claim. */
+export const taskByFolder: Shape = shape('schedule_task', { ...newTask, group: 'groupFolder' })
+
 export const flatShapes: ReadonlyMap<string, Shape> = new Map([
   [
     'message',
@@ -38,14 +50,9 @@ export const flatShapes: ReadonlyMap<string, Shape> = new Map([
   [
     'schedule_task',
     shape('schedule_task', {
-      task_id: taskId,
-      prompt: 'prompt',
-      ...schedule,
-      context_mode: contextMode,
+      ...newTask,
       jid: { names: ['targetJid', 'chatJid'] },
       group: 'targetGroup',
-      script: 'script',
-      model: { names: ['model'], read: emptyAsAbsent },
     }),
   ],
   [

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { content, dropped, everyTask, family, familyTask, hello, main, mainTask } from '../fixtures.ts'
+import {
+  content,
+  dropped,
+  everyTask,
+  family,
+  familyTask,
+  hello,
+  inLisbon,
+  main,
+  mainTask,
+} from '../fixtures.ts'
 import { taskSchema } from '../snapshots.ts'
 import { hatchway } from './hatchway.ts'
 
@@ -47,19 +57,103 @@ describe('version 1', () => {
     expect(sent({ type: 'refresh_groups' }).command).toEqual({ type: 'refresh_groups', payload: {} })
   })
 
-  it('drops what the schema does not name', () => {
-    const body = {
-      type: 'reset_context',
-      payload: { message: 'm', approved: true },
-      isMain: true,
-      source_group: 'main',
+  it('refuses a field that does not exist, names the nearest one that does, and still answers', () => {
+    const task = { prompt: 'p', schedule_type: 'cron', schedule_value: '* * * * *' }
+    for (const [type, payload, message] of [
+      [
+        'send_message',
+        { text: 'Here', files: ['a.png'] },
+        'files: there is no such field; did you mean attachments?',
+      ],
+      // the wrong name is said, and not that the right one is missing
+      ['send_message', { message: 'Here' }, 'message: there is no such field; did you mean text?'],
+      [
+        'send_message',
+        { text: 'Here', atachments: [] },
+        'atachments: there is no such field; did you mean attachments?',
+      ],
+      [
+        'send_message',
+        { text: 'Here', chatJid: 'a@b' },
+        'chatJid: there is no such field; did you mean jid?',
+      ],
+      [
+        'send_message',
+        { text: 'Here', attachments: [{ path: 'a' }, { file: 'b' }] },
+        'attachments.1.file: there is no such field; did you mean path?',
+      ],
+      [
+        'send_message',
+        { text: 'Here', speech: { text: 'x', volume: 3 } },
+        'speech.volume: there is no such field; known are text, title',
+      ],
+      [
+        'schedule_task',
+        { ...task, contextMode: 'isolated' },
+        'contextMode: there is no such field; did you mean context_mode?',
+      ],
+      [
+        'schedule_task',
+        { ...task, time_zone: 'UTC' },
+        'time_zone: there is no such field; did you mean timezone?',
+      ],
+      ['pause_task', { taskId: '1' }, 'taskId: there is no such field; did you mean task_id?'],
+      [
+        'register_group',
+        { jid: 'a@b', name: 'n', folder: 'f', containerConfig: { mounts: ['/'] } },
+        'containerConfig: there is no such field; known are jid, name, folder, trigger, requires_trigger, channel, mounts_requested',
+      ],
+      [
+        'ask_user',
+        { questions: [{ question: 'q', options: [{ label: 'a', value: 1 }] }] },
+        'questions.0.options.0.value: there is no such field; did you mean label?',
+      ],
+      ['finished_work', { result: 'ok' }, 'result: there is no such field; none is expected here'],
+      ['call_service', { tool: 't', args: {} }, 'args: there is no such field; did you mean arguments?'],
+    ] as const) {
+      expect(sent({ type, payload })).toMatchObject({
+        command: { code: 'invalid_field', message: `payload.${message}` },
+        reply,
+      })
     }
-    expect(sent(body)).toEqual({
-      dialect: 'hatchway',
-      type: 'reset_context',
-      command: { type: 'reset_context', payload: { message: 'm' } },
-      reply,
-    })
+    expect(
+      sent({ type: 'call_service', payload: { tool: 't', arguments: { any: { thing: 1 } } } }).command,
+    ).toHaveProperty('payload')
+  })
+
+  it('refuses a field beside the payload, too', () => {
+    const body = { type: 'send_message', payload: { text: 'Here' } }
+    for (const [more, message] of [
+      [
+        { attachments: [{ path: 'a' }] },
+        'attachments: there is no such field; did you mean payload.attachments?',
+      ],
+      [{ timestamp: 1 }, 'timestamp: there is no such field; did you mean sent_at?'],
+      [{ isMain: true }, 'isMain: there is no such field; known are version, id, sent_at, type, payload'],
+    ] as const) {
+      expect(sent({ ...body, ...more })).toMatchObject({ command: { code: 'invalid_field', message }, reply })
+    }
+  })
+
+  it('shows of an unknown field’s name only what is short and plain', () => {
+    for (const name of [
+      'x'.repeat(41),
+      'a b',
+      '\u001b[2J',
+      'files\u202e',
+      '<b>',
+      '',
+      'sk-ant.api/03',
+      'ﬁles',
+    ]) {
+      for (const body of [{ payload: { text: 't', [name]: 1 } }, { payload: { text: 't' }, [name]: 1 }]) {
+        const { command } = sent({ type: 'send_message', ...body })
+        expect(command).toMatchObject({ code: 'invalid_field' })
+        expect(JSON.stringify(command)).toMatch(
+          /^[^<\\]*"(?:payload\.)?\?: there is no such field; known are [a-z_, ]+"}$/,
+        )
+      }
+    }
   })
 
   it('refuses any other version with the versions spoken, and still answers', () => {
@@ -157,7 +251,7 @@ describe('what version 1 gives', () => {
   })
 
   it('input with its sender, and the sign to finish', () => {
-    const file = hatchway.input(hello, '1769900000000-000001-k3j9x2')
+    const file = hatchway.input(hello, '1769900000000-000001-k3j9x2', inLisbon)
     expect(file.path).toBe('input/1769900000000-000001-k3j9x2.json')
     expect(content(file)).toEqual({ version: 1, type: 'message', ...hello })
     expect(hatchway.close('2026-02-06T12:36:00.000Z')).toEqual({ path: 'input/_close', content: '' })

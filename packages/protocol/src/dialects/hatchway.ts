@@ -1,13 +1,30 @@
-import { type CommandType, isCommandType } from '../commands.ts'
+import { type CommandType, isCommandType, payloads } from '../commands.ts'
 import type { Dialect, IncomingFile, Translation } from '../dialect.ts'
 import { envelopeFields, versions } from '../envelope.ts'
 import { type Refusal, refusal } from '../errors.ts'
 import { misplaced, usualDirectories } from '../placement.ts'
+import { nearestName, noSuchField, shownName } from '../unknown-fields.ts'
 import { commandFrom, readableType, unknownType } from '../validate.ts'
 import { closeSentinel, json, todosFile, visibleTasks } from './outgoing.ts'
 
 /** Hatchway's own protocol, version 1. Nothing is guessed in it: what the schema does not allow is refused. */
 const { id: idSchema, sent_at: sentAtSchema } = envelopeFields.shape
+
+const envelopeNames = [...Object.keys(envelopeFields.shape), 'type', 'payload']
+
+/** A field of the payload that stands beside it would be lost just as a misspelt one. */
+const strayField = (body: IncomingFile['body'], type: CommandType): Refusal | undefined => {
+  for (const name in body) {
+    if (envelopeNames.includes(name)) continue
+    const inside = nearestName(name, Object.keys(payloads[type].shape))
+    const rule =
+      inside === undefined
+        ? noSuchField(name, envelopeNames)
+        : `there is no such field; did you mean payload.${inside}?`
+    return refusal('invalid_field', `${shownName(name)}: ${rule}`)
+  }
+  return undefined
+}
 
 const directoriesFor = (command: CommandType): readonly string[] => [
   'messages',
@@ -24,7 +41,8 @@ const read = ({ body, directory }: IncomingFile, id: string | undefined): Transl
     return refusal('invalid_field', `id: ${rule}`)
   }
   if (typeof body.type !== 'string' || !isCommandType(body.type)) return unknownType(body.type)
-  const refused: Refusal | undefined = misplaced(directory, directoriesFor(body.type))
+  const refused: Refusal | undefined =
+    misplaced(directory, directoriesFor(body.type)) ?? strayField(body, body.type)
   if (refused) return refused
   if (!sentAtSchema.safeParse(body.sent_at).success) {
     return refusal('invalid_field', 'sent_at: must be a time such as 2026-01-31T09:30:00Z')
@@ -65,4 +83,5 @@ export const hatchway: Dialect = {
   }),
   input: (message, name) => json(`input/${name}.json`, { version: 1, type: 'message', ...message }),
   close: closeSentinel,
+  stop: () => ({ path: 'input/_stop', content: '' }),
 }

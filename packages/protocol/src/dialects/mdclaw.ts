@@ -4,6 +4,7 @@ import { misplaced, usualDirectories } from '../placement.ts'
 import { commandFrom, readableType, unknownType } from '../validate.ts'
 import { idAsText, isPlainObject, numberAsText, payloadOf, type Shape, shape, writtenName } from './fields.ts'
 import { closeSentinel, json, visibleTasks } from './outgoing.ts'
+import { withNotices } from './said.ts'
 
 /** mdclaw's envelope: the fields in `payload`, and a claim in `source_group` that has to be true. */
 const taskId = { names: ['task_id'], read: idAsText } as const
@@ -89,7 +90,13 @@ export const mdclaw: Dialect = {
           })),
         )
       : undefined,
-  input: ({ sender, sender_name, text, timestamp }, name) =>
-    json(`input/${name}.json`, { sender, sender_name, content: text, timestamp }),
+  // Its container puts them together as `[sender_name]: content`, and a name must not look like the end of one.
+  input: ({ sender, sender_name, text, timestamp }, name, { notices }) =>
+    json(`input/${name}.json`, {
+      sender,
+      sender_name: (sender_name || sender).replace(/[[\]\s\p{Cc}]+/gu, ' ').trim(),
+      content: withNotices(notices, text),
+      timestamp,
+    }),
   close: closeSentinel,
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { content, dropped, everyTask, family, hello, indented, main } from '../fixtures.ts'
+import { content, dropped, everyTask, family, hello, indented, inLisbon, main } from '../fixtures.ts'
 import { nanoclaw } from './nanoclaw.ts'
 
 const timestamp = '2026-02-01T15:30:00.000Z'
@@ -382,9 +382,12 @@ describe('what NanoClaw’s containers are given', () => {
   })
 
   it('input and the sign to finish', () => {
-    const file = nanoclaw.input(hello, '1769900000000-k3j9x2')
+    const file = nanoclaw.input(hello, '1769900000000-k3j9x2', inLisbon)
     expect(file.path).toBe('input/1769900000000-k3j9x2.json')
-    expect(content(file)).toEqual({ type: 'message', text: 'One more thing' })
+    expect(content(file)).toEqual({
+      type: 'message',
+      text: '<context timezone="Europe/Lisbon" />\n<messages>\n<message sender="Alice" time="Feb 6, 2026, 12:35 PM">One more thing</message>\n</messages>',
+    })
     expect(nanoclaw.close(timestamp)).toEqual({ path: 'input/_close', content: '' })
   })
 })

@@ -6,6 +6,7 @@ import { commandFrom } from '../validate.ts'
 import { argumentsOf } from './fields.ts'
 import { flatShapes, readFlat } from './flat.ts'
 import { closeSentinel, flatGroups, flatInput, flatTasks } from './outgoing.ts'
+import { nanoclawPrompt } from './said.ts'
 
 /** A tool that a skill added to NanoClaw: `x_post` and its like, answered in x_results/. */
 const skillType = /^x_[A-Za-z0-9_]{1,62}$/
@@ -38,6 +39,6 @@ export const nanoclaw: Dialect = {
   },
   tasks: flatTasks,
   groups: flatGroups,
-  input: flatInput,
+  input: flatInput(nanoclawPrompt),
   close: closeSentinel,
 }

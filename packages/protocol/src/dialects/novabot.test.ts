@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { content, dropped, everyTask, family, hello, indented, main } from '../fixtures.ts'
+import { content, dropped, everyTask, family, hello, indented, inLisbon, main } from '../fixtures.ts'
+import { translate } from '../translate.ts'
 import { nanoclaw } from './nanoclaw.ts'
 import { novabot } from './novabot.ts'
 
@@ -100,6 +101,28 @@ describe('files of NovaBot’s containers', () => {
     })
   })
 
+  it('schedule_task: a folder that is not the sender’s own is the target', () => {
+    const body = {
+      type: 'schedule_task',
+      prompt: 'Send the weather',
+      schedule_type: 'cron',
+      schedule_value: '0 9 * * *',
+      context_mode: 'group',
+      groupFolder: 'family-chat',
+      chatJid: '1@g.us',
+      createdBy: 'main',
+    }
+    const targetOf = (sender: string, groupFolder: string) => {
+      const { command } = translate({ directory: 'tasks', sender, body: { ...body, groupFolder } })
+      if ('code' in command) return command.message
+      const { jid, group } = command.payload as { jid?: string; group?: string }
+      return { jid, group }
+    }
+    expect(targetOf('main', 'family-chat')).toEqual({ group: 'family-chat' })
+    expect(targetOf('main', 'main')).toEqual({ jid: '1@g.us' })
+    expect(targetOf('main', '../x')).toMatch(/^groupFolder: /)
+  })
+
   it('pause, resume and cancel: by taskId', () => {
     for (const type of ['pause_task', 'resume_task', 'cancel_task']) {
       const body = { type, taskId: 't-9', groupFolder: 'family-chat', isMain: false, timestamp }
@@ -198,11 +221,12 @@ describe('what NovaBot’s containers are given', () => {
   })
 
   it('input in the inbox, and the sign to finish among the controls', () => {
-    const file = novabot.input(hello, '1769900000000-k3j9x2')
+    const file = novabot.input(hello, '1769900000000-k3j9x2', inLisbon)
     expect(file.path).toBe('inbox/1769900000000-k3j9x2.json')
     expect(content(file)).toEqual({
       id: '1769900000000-k3j9x2',
-      prompt: 'One more thing',
+      prompt:
+        '<messages>\n<message sender="Alice" time="2026-02-06T12:35:00.000Z">One more thing</message>\n</messages>',
       timestamp: '2026-02-06T12:35:00.000Z',
     })
     const close = novabot.close(timestamp)

@@ -1,7 +1,8 @@
 import type { Dialect, IncomingFile } from '../dialect.ts'
 import { type Shape, shape } from './fields.ts'
-import { flatShapes, readFlat } from './flat.ts'
+import { flatShapes, readFlat, taskByFolder } from './flat.ts'
 import { flatGroups, flatTasks, json } from './outgoing.ts'
+import { messagesPrompt } from './said.ts'
 
 const jid = { names: ['chatJid'], required: true } as const
 
@@ -32,6 +33,13 @@ const isNovaBots = (type: string, { directory, body }: IncomingFile): boolean =>
   (type === 'update_task' && body.updates !== undefined) ||
   (type === 'schedule_task' && body.chatJid !== undefined && body.targetJid === undefined)
 
+/**
+ * Its code names the group that a task is for by its folder, beside the own chat; its document by its chat, beside the
+ * own folder.
+ */
+const namesOtherGroup = (type: string, { body, sender }: IncomingFile): boolean =>
+  type === 'schedule_task' && body.groupFolder != null && sender !== undefined && body.groupFolder !== sender
+
 export const novabot: Dialect = {
   name: 'novabot',
   directories: ['messages', 'tasks', 'groups', 'audio', 'input', 'inbox', 'outbox', 'control'],
@@ -40,13 +48,18 @@ export const novabot: Dialect = {
     if (typeof type !== 'string') return undefined
     const own = ownShapes.get(type)
     if (own) return readFlat('novabot', file, type, own)
-    const flat = isNovaBots(type, file) ? flatShapes.get(type) : undefined
+    if (!isNovaBots(type, file)) return undefined
+    const flat = namesOtherGroup(type, file) ? taskByFolder : flatShapes.get(type)
     return flat && readFlat('novabot', file, type, flat)
   },
   tasks: flatTasks,
   groups: flatGroups,
-  input: (message, name) =>
-    json(`inbox/${name}.json`, { id: name, prompt: message.text, timestamp: message.timestamp }),
+  input: (message, name, context) =>
+    json(`inbox/${name}.json`, {
+      id: name,
+      prompt: messagesPrompt([message], context),
+      timestamp: message.timestamp,
+    }),
   close: timestamp => json('control/shutdown.json', { type: 'shutdown', timestamp }),
   interrupt: timestamp => json('control/interrupt.json', { type: 'interrupt', timestamp }),
 }

@@ -1,4 +1,4 @@
-import type { InputMessage, OutgoingFile } from '../dialect.ts'
+import type { InputContext, InputMessage, OutgoingFile } from '../dialect.ts'
 import type { Todo } from '../services.ts'
 import type { Group, Task } from '../snapshots.ts'
 
@@ -40,8 +40,11 @@ export const flatGroups = (groups: readonly Group[], viewer: Group, syncedAt: st
     lastSync: syncedAt,
   })
 
-export const flatInput = (message: InputMessage, name: string): OutgoingFile =>
-  json(`input/${name}.json`, { type: 'message', text: message.text })
+/** A message for the running session, in the words of its project. */
+export const flatInput =
+  (prompt: (messages: readonly InputMessage[], context: InputContext) => string) =>
+  (message: InputMessage, name: string, context: InputContext): OutgoingFile =>
+    json(`input/${name}.json`, { type: 'message', text: prompt([message], context) })
 
 export const todosFile = (todos: readonly Todo[]): OutgoingFile => json('todos.json', todos)
 

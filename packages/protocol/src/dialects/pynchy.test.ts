@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { content, dropped, everyTask, family, hello, indented, main } from '../fixtures.ts'
+import { content, dropped, everyTask, family, hello, indented, inLisbon, main } from '../fixtures.ts'
 import { nanoclaw } from './nanoclaw.ts'
 import { pynchy } from './pynchy.ts'
 
@@ -254,6 +254,19 @@ describe('files of Pynchy’s containers', () => {
       command: { type: 'ask_user', payload: { questions } },
       reply: { directory: 'responses', id: request_id, shape: 'result' },
     })
+    const decorated = [
+      {
+        question: 'Which one?',
+        header: 'One',
+        multiSelect: false,
+        options: [{ label: 'A', description: 'the first', value: 'a' }],
+      },
+      { question: 'Anything else?', options: null },
+    ]
+    expect(dropped('tasks', indented({ ...body, questions: decorated })).command).toEqual({
+      type: 'ask_user',
+      payload: { questions },
+    })
     const unasked = dropped('tasks', indented({ ...body, questions: [] }))
     expect(unasked.command).toEqual({
       code: 'invalid_field',
@@ -337,7 +350,10 @@ describe('what Pynchy’s containers are given', () => {
         nanoclaw.groups([main, family], viewer, timestamp),
       )
     }
-    expect(pynchy.input(hello, 'a')).toEqual(nanoclaw.input(hello, 'a'))
+    expect(content(pynchy.input(hello, 'a', { ...inLisbon, notices: ['a < b'] }))).toEqual({
+      type: 'message',
+      text: '<system_notices>\n- a &lt; b\n</system_notices>\n<messages>\n<message sender="Alice" time="2026-02-06T12:35:00.000Z">One more thing</message>\n</messages>',
+    })
     expect(pynchy.close(timestamp)).toEqual({ path: 'input/_close', content: '' })
   })
 })

@@ -4,9 +4,10 @@ import { refusal } from '../errors.ts'
 import { misplaced, usualDirectories } from '../placement.ts'
 import { requestOf } from '../requests.ts'
 import { commandFrom, readableType, unknownType } from '../validate.ts'
-import { argumentsOf, numberAsText, type Shape, shape } from './fields.ts'
+import { argumentsOf, isPlainObject, numberAsText, type Shape, shape } from './fields.ts'
 import { flatShapes, readFlat } from './flat.ts'
 import { closeSentinel, flatGroups, flatInput, flatTask, json, todosFile, visibleTasks } from './outgoing.ts'
+import { messagesPrompt } from './said.ts'
 
 const ownShapes: ReadonlyMap<string, Shape> = new Map([
   [
@@ -70,13 +71,35 @@ interface Question {
   name?: Record<string, string>
 }
 
+/** Of each object in a list, the fields that a command knows. */
+const picked = (list: unknown, names: readonly string[]): unknown =>
+  Array.isArray(list)
+    ? list.map(each =>
+        isPlainObject(each)
+          ? Object.fromEntries(names.filter(name => each[name] != null).map(name => [name, each[name]]))
+          : each,
+      )
+    : list
+
+/** Pynchy's agents may write more beside a question than is asked here: a heading, how many may be chosen. */
+const questionsOf = (questions: unknown): unknown => {
+  const known = picked(questions, ['question', 'options'])
+  if (!Array.isArray(known)) return known
+  return known.map(each =>
+    isPlainObject(each) && each.options !== undefined
+      ? { ...each, options: picked(each.options, ['label', 'description']) }
+      : each,
+  )
+}
+
 const questionOf = (body: IncomingFile['body'], type: string): Question | undefined => {
   if (type.startsWith('service:')) {
     const tool = type.slice('service:'.length)
     const named = argumentsOf(body, ['type', 'request_id', 'requestId'])
     return { command: 'call_service', payload: { tool, arguments: named }, name: { tool: 'type' } }
   }
-  if (type === 'ask_user:ask') return { command: 'ask_user', payload: { questions: body.questions } }
+  if (type === 'ask_user:ask')
+    return { command: 'ask_user', payload: { questions: questionsOf(body.questions) } }
   if (type === 'security:bash_check') return { command: 'check_shell', payload: { command: body.command } }
   if (type === 'sync_worktree_to_main') return { command: 'sync_worktree', payload: {} }
   return undefined
@@ -128,6 +151,6 @@ export const pynchy: Dialect = {
     ),
   groups: flatGroups,
   todos: todosFile,
-  input: flatInput,
+  input: flatInput(messagesPrompt),
   close: closeSentinel,
 }

@@ -1,3 +1,2 @@
-/** Apart from the rest of the protocol: whoever only speaks it should not have to load a shell's grammar. */
-export { judgeShell } from './judge.ts'
-export type { ShellVerdict } from './types.ts'
+/** Apart from the rest of the protocol: whoever only speaks it has no use for this. */
+export { judgeShell, type ShellVerdict } from './judge.ts'

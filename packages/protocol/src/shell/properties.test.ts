@@ -2,14 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { corpus } from './corpus/index.ts'
 import { judgeShell } from './judge.ts'
-import { shellClasses } from './types.ts'
 
-const harmless = corpus.filter(({ expected }) => expected === 'harmless').map(({ command }) => command)
-const bad = corpus.filter(({ expected }) => expected !== 'harmless').map(({ command }) => command)
+const harmless = corpus.filter(entry => entry.harmless).map(({ command }) => command)
+const bad = corpus.filter(entry => !entry.harmless).map(({ command }) => command)
 /** What can stand inside other commands without changing where they end. */
-const whole = corpus
-  .filter(({ expected }) => expected !== 'harmless' && expected !== 'unclear')
-  .map(({ command }) => command)
+const whole = corpus.filter(entry => !entry.harmless && entry.whole).map(({ command }) => command)
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 const ansi = (text: string): string =>
@@ -119,7 +116,7 @@ describe('whatever it is dressed up as', () => {
         fc.constantFrom(...whole),
         fc.array(fc.constantFrom(...around, ...handedOver), { minLength: 1, maxLength: 4 }),
         (command, layers) => {
-          expect(judgeShell(layers.reduce((text, layer) => layer(text), command)).class).not.toBe('harmless')
+          expect(judgeShell(layers.reduce((text, layer) => layer(text), command)).harmless).toBe(false)
         },
       ),
       { numRuns: 3_000 },
@@ -129,7 +126,7 @@ describe('whatever it is dressed up as', () => {
   it('broken text handed to a shell does not become harmless', () => {
     fc.assert(
       fc.property(fc.constantFrom(...bad), fc.constantFrom(...handedOver), (command, layer) => {
-        expect(judgeShell(layer(command)).class).not.toBe('harmless')
+        expect(judgeShell(layer(command)).harmless).toBe(false)
       }),
       { numRuns: 2_000 },
     )
@@ -144,8 +141,8 @@ describe('whatever it is dressed up as', () => {
         fc.constantFrom('', ' x', ' -o x y', ' | ls', ' > out.txt'),
         (name, disguise, place, rest) => {
           const text = disguise(name, 1 + (place % (name.length - 1)))
-          expect(judgeShell(`${text}${rest}`).class).not.toBe('harmless')
-          expect(judgeShell(`ls; ${text}${rest}`).class).not.toBe('harmless')
+          expect(judgeShell(`${text}${rest}`).harmless).toBe(false)
+          expect(judgeShell(`ls; ${text}${rest}`).harmless).toBe(false)
         },
       ),
       { numRuns: 2_000 },
@@ -159,8 +156,8 @@ describe('whatever it is dressed up as', () => {
         fc.constantFrom(...harmless),
         fc.constantFrom('; ', '\n', ' && ', ' || ', ' | ', ' & '),
         (command, other, between) => {
-          expect(judgeShell(`${command}${between}${other}`).class).not.toBe('harmless')
-          expect(judgeShell(`${other}\n${command}`).class).not.toBe('harmless')
+          expect(judgeShell(`${command}${between}${other}`).harmless).toBe(false)
+          expect(judgeShell(`${other}\n${command}`).harmless).toBe(false)
         },
       ),
       { numRuns: 3_000 },
@@ -170,7 +167,7 @@ describe('whatever it is dressed up as', () => {
   it('harmless commands one after the other stay harmless', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...harmless), { minLength: 2, maxLength: 4 }), commands => {
-        expect(judgeShell(commands.join('\n')).class).toBe('harmless')
+        expect(judgeShell(commands.join('\n')).harmless).toBe(true)
       }),
       { numRuns: 500 },
     )
@@ -186,8 +183,7 @@ describe('any text at all', () => {
     fc.assert(
       fc.property(fc.oneof(soup, fc.string({ unit: 'binary', maxLength: 200 })), text => {
         const verdict = judgeShell(text)
-        expect(shellClasses).toContain(verdict.class)
-        expect(verdict.reasons.length === 0).toBe(verdict.class === 'harmless')
+        expect('reason' in verdict).toBe(!verdict.harmless)
         expect(judgeShell(text)).toEqual(verdict)
       }),
       { numRuns: 5_000 },
@@ -197,7 +193,7 @@ describe('any text at all', () => {
   it('that holds a program that is not on the list is not harmless', () => {
     fc.assert(
       fc.property(soup, text => {
-        expect(judgeShell(`${text}\nfrobnicate`).class === 'harmless' && !isQuoted(text)).toBe(false)
+        expect(judgeShell(`${text}\nfrobnicate`).harmless && !isQuoted(text)).toBe(false)
       }),
       { numRuns: 3_000 },
     )

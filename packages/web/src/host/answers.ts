@@ -22,6 +22,7 @@ interface Status {
   uptime_s: number
   sandbox: { name: string; isolated: boolean; warning: string | null } | null
   agents_enabled: boolean
+  problem: string | null
 }
 
 interface RunningSession {
@@ -167,9 +168,10 @@ export interface Run {
   task_id: string | null
   occurrence_id: string | null
   sandbox: string
+  image: string | null
   driver: string
   session_id: string | null
-  status: 'running' | 'done' | 'failed'
+  status: 'running' | 'done' | 'failed' | 'stopped'
   started_at: string
   ended_at: string | null
   result: string | null
@@ -196,7 +198,8 @@ export interface RefusedFile {
 }
 
 export interface Shown {
-  fields: { name: string; text: string }[]
+  /** `text` is quoted and escaped already */
+  fields: { name: string; text: string; more?: number; note?: string }[]
   more: number
 }
 
@@ -210,6 +213,7 @@ export interface Approval {
   always: boolean
   expires_at: string
   can_decide: boolean
+  can_always: boolean
 }
 
 export interface ListedApproval extends Approval {
@@ -265,6 +269,7 @@ export type Topic =
   | 'messages'
   | 'deploys'
   | 'jobs'
+  | 'status'
 
 export type FeedEvent =
   | { kind: 'hello'; complete: boolean }

@@ -125,11 +125,12 @@ const Fields = ({ shown, isWhole = false }: { shown: Shown; isWhole?: boolean })
     {...(isWhole && { tabIndex: 0, role: 'region', 'aria-label': 'All that is in it' })}
   >
     <dl>
-      {shown.fields.map(({ name, text }, i) => (
+      {shown.fields.map(({ name, text, note }, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: two fields may go by the same name
         <div key={i}>
           <dt>{visible(name)}</dt>
           <dd>{visible(text)}</dd>
+          {note !== undefined && <dd className="note">⚠ {visible(note)}</dd>}
         </div>
       ))}
     </dl>
@@ -154,7 +155,7 @@ interface DecisionProps {
   attempt: (work: () => Promise<unknown>) => Promise<boolean>
 }
 
-function Decision({ approval: { id, action }, path, isBusy, decide, attempt }: DecisionProps) {
+function Decision({ approval: { id, action, can_always }, path, isBusy, decide, attempt }: DecisionProps) {
   const [words, setWords] = useState(drafts.get(id) ?? '')
   const [sure, setSure] = useState<{ group: string; all: Shown }>()
   const more = useRef<HTMLButtonElement>(null)
@@ -177,9 +178,11 @@ function Decision({ approval: { id, action }, path, isBusy, decide, attempt }: D
         <button type="button" className="deny" onClick={() => decide('deny', words)}>
           Deny
         </button>
-        <button type="button" className="more" ref={more} onClick={askForAlways}>
-          Allow always…
-        </button>
+        {can_always && (
+          <button type="button" className="more" ref={more} onClick={askForAlways}>
+            Allow always…
+          </button>
+        )}
       </div>
       <form
         className="spoken"

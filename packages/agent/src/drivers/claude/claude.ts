@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Options, SDKMessage } from '@anthropic-ai/claude-agent-sdk'
+import type { Options, Query, SDKMessage } from '@anthropic-ai/claude-agent-sdk'
 import type { RunInput } from '@hatchway/protocol'
 import type { RunEnvironment } from '../../run/environment.ts'
 import { lastWords } from '../../run/script.ts'
@@ -26,6 +26,9 @@ export const claude: Driver = async context => {
   let sessionId = start.session_id
   let first = true
   let finishing = false
+  /** the turn it is at is to end without an answer */
+  let isStopped = false
+  let conversation: Query | undefined
   /** the end of what its program wrote to standard error */
   let complaints = ''
 
@@ -38,6 +41,10 @@ export const claude: Driver = async context => {
     if (message.type === 'assistant' || message.type === 'result') used(message.user_message_uuids)
     for (const step of stepsOf(message, toolNames)) emit(step)
     if (message.type !== 'result') return
+    if (isStopped) {
+      isStopped = false
+      return emit({ type: 'result', text: null, session_id: sessionId })
+    }
     if (message.subtype === 'success' && !message.is_error) {
       emit({ type: 'result', text: message.result.trim() || null, session_id: sessionId })
       return
@@ -52,7 +59,7 @@ export const claude: Driver = async context => {
     let begun = false
     let failed = false
     try {
-      const conversation = query({
+      conversation = query({
         prompt: input.messages(),
         options: {
           ...options,
@@ -98,6 +105,12 @@ export const claude: Driver = async context => {
         inputs.map(({ id }) => id),
       )
       first = false
+    },
+    stopTurn() {
+      isStopped = true
+      input.drop()
+      // Where it cannot be interrupted any more it has ended, which is told elsewhere.
+      conversation?.interrupt().catch(error => console.error(`Claude could not be interrupted: ${error}`))
     },
     async finish() {
       finishing = true

@@ -8,6 +8,8 @@ export interface InputStream {
   messages(): AsyncIterable<SDKUserMessage>
   /** the ids of a message that Claude says it has read, given once */
   read(uuid: string): readonly string[]
+  /** nothing of what came so far is given, or given again */
+  drop(): void
   end(): void
 }
 
@@ -52,6 +54,10 @@ export function createInputStream(): InputStream {
       const ids = unread.get(uuid)?.ids ?? []
       unread.delete(uuid)
       return ids
+    },
+    drop() {
+      unread.clear()
+      waiting = []
     },
     end() {
       ended = true

@@ -34,8 +34,9 @@ export const concierge: Driver = async context => {
   if (start.kind === 'chat') reached()
   const answer = start.kind === 'chat' ? createConversation(context, reached) : remindOf
 
-  const play = async (inputs: readonly RunInput[]) => {
+  const play = async (inputs: readonly RunInput[], stopped: AbortSignal) => {
     for (const input of inputs) {
+      if (stopped.aborted) return
       emit({ type: 'used', inputs: [input.id] })
       try {
         emit({ type: 'result', text: await answer(input), session_id: null })

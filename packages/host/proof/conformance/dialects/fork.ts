@@ -13,7 +13,7 @@ export const fork: Column = {
     ...always.filter(id => id !== 'other-chat' && id !== 'other-chat-refused'),
     ...conversations,
     ...messengers,
-    ...['session', 'isolated', 'idle', 'error', 'followup'],
+    ...['session', 'isolated', 'idle', 'error', 'who', 'followup'],
     ...['temporary', 'sender', 'once-local', 'task-model', 'update', 'update-status', 'number', 'unasked'],
   ] as const,
 }

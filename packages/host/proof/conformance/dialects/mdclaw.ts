@@ -10,6 +10,6 @@ export const mdclaw: Column = {
   has: [
     ...always,
     ...conversations,
-    ...['plain', 'followup', 'temporary', 'context-default', 'source-group', 'unasked'],
+    ...['plain', 'who', 'followup', 'temporary', 'context-default', 'source-group', 'unasked'],
   ] as const,
 }

@@ -12,7 +12,7 @@ export const nanoclaw: Column = {
     ...always,
     ...conversations,
     ...messengers,
-    ...['session', 'isolated', 'script', 'idle', 'error', 'followup'],
+    ...['session', 'isolated', 'script', 'idle', 'error', 'who', 'followup'],
     ...['names-document', 'temporary', 'sender', 'reaction', 'reaction-last'],
     ...['once-local', 'task-id', 'task-script', 'context-default', 'context-bad', 'update', 'update-script'],
     ...['register-config', 'register-mounts'],

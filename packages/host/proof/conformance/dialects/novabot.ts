@@ -12,7 +12,7 @@ export const novabot: Column = {
     ...always,
     ...conversations,
     ...messengers,
-    ...['session', 'isolated', 'ready', 'outbox', 'inbox', 'error', 'interrupt'],
+    ...['session', 'isolated', 'ready', 'outbox', 'inbox', 'who', 'error', 'interrupt'],
     ...['temporary', 'sender', 'reply', 'reply-audio', 'speak', 'once-local', 'unasked'],
   ] as const,
 }

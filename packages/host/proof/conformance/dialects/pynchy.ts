@@ -12,7 +12,7 @@ export const pynchy: Column = {
     ...conversations,
     ...messengers,
     ...['session', 'isolated', 'idle', 'error', 'stream', 'followup', 'temporary', 'sender'],
-    ...['register-config', 'register-mounts', 'signal', 'tasks-host', 'todos'],
+    ...['register-config', 'register-mounts', 'signal', 'tasks-host', 'todos', 'todo-done'],
     ...['result', 'failure', 'memory', 'calendar', 'question', 'shell-allow', 'shell-deny'],
     ...['merge-success', 'merge-failure', 'repeat', 'unasked'],
     ...['job', 'job-refused', 'periodic', 'periodic-refused', 'deploy', 'deploy-refused'],

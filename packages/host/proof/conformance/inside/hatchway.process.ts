@@ -219,10 +219,11 @@ const kit: Kit = {
 
 await checkStart(kit, {
   document() {
-    mustHave(given, [
+    const always = [
       ...['version', 'run_id', 'kind', 'group', 'assistant', 'timezone', 'session_id', 'model', 'task'],
       ...['inputs', 'context', 'driver', 'events'],
-    ])
+    ]
+    mustHave(given, always, ['notices', 'repository'])
     mustHave(given.group, ['folder', 'name', 'jid', 'main'])
     for (const one of rowsOf(given.inputs)) {
       mustHave(one, ['id', 'text', 'sender', 'sender_name', 'timestamp'])

@@ -4,6 +4,8 @@ import type { Row } from './evidence.ts'
 export interface Kit {
   ipc: string
   who: { folder: string; jid: string; main: boolean }
+  /** whether it writes into the root of its hatch */
+  ownRoot?: true
   /** everything in the group's directory that it may write into */
   boxes: readonly string[]
   /** writes it as the project writes, and tells the file's name */

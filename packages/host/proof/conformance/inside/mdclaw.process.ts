@@ -5,7 +5,7 @@ import { createStream, document, drain, heeded, isThere, present, write } from '
 import { check, isRow, isTime, must, mustHave, rowsOf } from './evidence.ts'
 import type { Kit } from './kit.ts'
 import { checkStart } from './orders.ts'
-import { createRun } from './run.ts'
+import { createRun, saidAt } from './run.ts'
 
 /** mdclaw's container: everything at /ipc and /data, envelopes, plain text between the markers, no session ids. */
 const ipc = '/ipc'
@@ -91,7 +91,11 @@ await checkStart(kit, {
 
 const scheduled = given.isScheduledTask === true
 mkdirSync(input, { recursive: true })
-const run = createRun({ kit, scheduled, sessionId: undefined, closed, inbox: input })
+const run = createRun({
+  ...{ kit, scheduled, sessionId: undefined, closed, inbox: input },
+  // What follows is put together by the container itself.
+  said: new RegExp(`${saidAt.source}|^\\[[^\\]]+\\]: `),
+})
 
 const say = (text: string) =>
   process.stdout.write(`\n---NANOCLAW_OUTPUT_START---\n${text}\n---NANOCLAW_OUTPUT_END---\n`)

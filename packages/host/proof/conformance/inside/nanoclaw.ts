@@ -4,7 +4,7 @@ import { createStream, document, drain, heeded, isThere, log, write } from './bo
 import { check, isRow, isTime, must, mustHave, rowsOf } from './evidence.ts'
 import type { Kit } from './kit.ts'
 import { checkStart } from './orders.ts'
-import { Broken, createRun, newSessionId } from './run.ts'
+import { Broken, createRun, newSessionId, saidInZone } from './run.ts'
 
 /**
  * NanoClaw's container: a document on standard input, follow-ups into the running query, results between markers. What
@@ -69,6 +69,7 @@ export async function runNanoClaw(kitFor: (who: Kit['who']) => Kit): Promise<voi
     script: given.script === undefined ? undefined : String(given.script),
     closed,
     inbox: input,
+    said: saidInZone,
   })
   heeded(closed)
 

@@ -7,7 +7,7 @@ import type { Kit } from './kit.ts'
 import { freshName } from './nanoclaw.ts'
 import { ipc, novaBotKit } from './novabot.ts'
 import { checkStart } from './orders.ts'
-import { Broken, createRun, newSessionId } from './run.ts'
+import { Broken, createRun, newSessionId, saidAt } from './run.ts'
 
 /**
  * NovaBot's container: with a prompt in its document it answers that and ends; without one it stays, takes messages out
@@ -59,8 +59,8 @@ const kit: Kit = {
       schedule_type: type,
       schedule_value: value,
       context_mode: mode,
-      groupFolder: folder,
-      chatJid: target?.jid ?? jid,
+      groupFolder: target?.folder ?? folder,
+      chatJid: jid,
       createdBy: folder,
     }),
   pause: id => task('pause_task', id),
@@ -112,6 +112,7 @@ const run = createRun({
   sessionId: given.sessionId === undefined ? undefined : String(given.sessionId),
   closed: shutdown,
   inbox: `${ipc}/inbox`,
+  said: saidAt,
 })
 
 const putOut = (content: { id: string; status: string; [more: string]: unknown }): string => {

@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { check, note, saw, TurnEnds } from './evidence.ts'
 import { writeFiles } from './files.ts'
 import { overseeGroups, registerGroups, tryGroups } from './groups.ts'
@@ -12,7 +14,11 @@ import { keepTasks, meddle, oversee } from './tasks.ts'
  * behind `=` if need be.
  */
 export const ordersIn = (prompt: string): readonly (readonly [name: string, argument: string])[] =>
-  [...prompt.matchAll(/\bdo ((?:[a-z-]+(?:=\S+)? ?)+)/g)]
+  [
+    ...prompt
+      .replace(/<system_notices>.*?<\/system_notices>|<[^>]*>/gs, '\n')
+      .matchAll(/\bdo ((?:[a-z-]+(?:=\S+)? ?)+)/g),
+  ]
     .flatMap(([, words = '']) => words.trim().split(' '))
     .map(word => [word.split('=')[0] ?? '', word.split('=')[1] ?? ''] as const)
 
@@ -55,7 +61,9 @@ export async function perform(kit: Kit, prompt: string): Promise<string> {
 export async function checkStart(kit: Kit, facts: { document: () => unknown; environment: () => unknown }) {
   await check('uid', () => {
     const uid = process.getuid?.()
-    if (uid !== 1000) throw new Error(`uid ${uid}`)
+    // Its files are its own, and it is neither root nor any user of the machine.
+    if (uid === undefined || uid < 1_879_048_192 || statSync(homedir()).uid !== uid)
+      throw new Error(`uid ${uid}`)
   })
   await check('document', facts.document)
   await check('environment', facts.environment)

@@ -43,9 +43,11 @@ const answered = (answer: Row): Answer => {
   return { ok: error === undefined, result: { result }, error: String(error) }
 }
 const decided = (answer: Row): Answer => {
-  mustHave(answer, ['decision'], ['reason'])
-  must(answer.decision === 'allow' || answer.decision === 'deny', JSON.stringify(answer))
-  return { ok: answer.decision === 'allow', result: answer, error: String(answer.reason) }
+  mustHave(answer, ['decision', 'result'], ['reason'])
+  const { decision, reason } = answer.result as Row
+  must(decision === answer.decision && reason === answer.reason, JSON.stringify(answer))
+  // Its hook reads `result` alone, and runs whatever is not denied there.
+  return { ok: decision !== 'deny', result: answer, error: String(reason) }
 }
 const synced = (answer: Row): Answer => {
   mustHave(answer, ['success', 'message'])
@@ -94,6 +96,7 @@ const kit: Kit = {
   ipc,
   who,
   boxes: ['messages', 'tasks', 'input', 'responses', 'merge_results', 'output'],
+  ownRoot: true,
   post,
   temporaryName: () => `${freshName()}.tmp`,
   harmless: text => ({ directory: 'messages', body: message(text) }),

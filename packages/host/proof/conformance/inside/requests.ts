@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { lstatSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually, isThere, readJson } from './boxes.ts'
@@ -77,6 +77,18 @@ export async function askServices(kit: Kit): Promise<void> {
     }
     return tells(rows, 'buy milk')
   })
+  if (kit.ownRoot)
+    await check('todo-done', async () => {
+      const todos = join(kit.ipc, 'todos.json')
+      const rows = rowsOf(readJson(todos)).map(todo => ({ ...todo, done: true }))
+      writeFileSync(`${todos}.tmp`, JSON.stringify(rows, null, 2))
+      renameSync(`${todos}.tmp`, todos)
+      // What it reads at once is its own list, and the host's a moment later.
+      await eventually('the host’s own list', () =>
+        lstatSync(todos, { throwIfNoEntry: false })?.isSymbolicLink(),
+      )
+      return eventually('it is done', () => rowsOf(readJson(todos)).every(({ done }) => done === true))
+    })
 }
 
 const git = (directory: string, ...args: string[]) =>

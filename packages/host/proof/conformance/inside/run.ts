@@ -36,10 +36,18 @@ export interface RunFacts {
   closed: string
   /** where messages for it come */
   inbox: string
+  /** how its project's host tells who said what; left out: in rows, which it puts into words itself */
+  said?: RegExp
 }
 
+const element = '<message sender="[^"<]+" time="[^"<]+">[^<]*</message>\\n'
+/** NanoClaw's form, and that of those that kept its elements without the zone. */
+const list = `<messages>\\n(?:${element})+</messages>\\n?`
+export const saidInZone = new RegExp(`^(?:<context timezone="[^"]+" />\\n${list})+$`)
+export const saidAt = new RegExp(`^(?:${list})+$`)
+
 /** What the stand-in for a model does in a run beside its orders, the same in every project. */
-export function createRun({ kit, scheduled, sessionId, script, closed, inbox }: RunFacts): Run {
+export function createRun({ kit, scheduled, sessionId, script, closed, inbox, said }: RunFacts): Run {
   let hold: 'close-first' | 'close-last' | 'close-before' | undefined
   let leaving = false
   note({ run: newSessionId, scheduled, sessionId })
@@ -85,6 +93,9 @@ export function createRun({ kit, scheduled, sessionId, script, closed, inbox }: 
 
   return {
     async answer(prompt) {
+      // What the host itself says stands before it.
+      const words = prompt.replace(/^<system_notices>\n[^<]*<\/system_notices>\n/, '')
+      if (said && !scheduled) await check('who', () => must(said.test(words), words.slice(0, 300)))
       const orders = ordersIn(prompt)
       for (const [name] of orders) await special[name]?.()
       if (orders.some(([name]) => name === 'fail-once') && !existsSync(kept('failed'))) {

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { check, must } from './evidence.ts'
 import type { Kit } from './kit.ts'
 
-const attempts = (ipc: string): (() => void)[] => [
+const attempts = ({ ipc, ownRoot }: Kit): (() => void)[] => [
   () => writeFileSync(join(ipc, 'current_tasks.json'), '[]'),
-  () => unlinkSync(join(ipc, 'current_tasks.json')),
   () => renameSync(join(ipc, 'tasks'), join(ipc, 'tasks-of-mine')),
-  () => mkdirSync(join(ipc, 'made')),
+  // One that writes into the root of its hatch has a root of its own.
+  ...(ownRoot ? [] : [() => unlinkSync(join(ipc, 'current_tasks.json')), () => mkdirSync(join(ipc, 'made'))]),
 ]
 
 /** What it finds in its place: what is its own, and what is not. */
@@ -25,7 +25,7 @@ export async function lookAround(kit: Kit): Promise<void> {
     return boxes.join(' ')
   })
   await check('readonly', () => {
-    for (const attempt of attempts(ipc)) {
+    for (const attempt of attempts(kit)) {
       let failed = false
       try {
         attempt()

@@ -14,7 +14,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { connect } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attack, places, succeeds } from './attack.ts'
@@ -138,6 +137,10 @@ export async function ways(attack: Attack): Promise<void> {
         return outside.length > 0 ? outside.join() : undefined
       })
     }
+    attempt('the command line of the first process', () => {
+      const line = readFileSync('/proc/1/cmdline', 'utf8')
+      return known.paths.find(path => line.includes(path))
+    })
     // More rights.
     const programs: [string, string[]][] = [
       // Processes of its own may be traced, and the first one it sees is.
@@ -161,7 +164,11 @@ export async function ways(attack: Attack): Promise<void> {
       ['/usr/bin/perl', ['-e', 'exit(syscall(248, "user", "hatchway", "x", 1, -4) < 0)']],
       ['/usr/bin/perl', ['-e', 'exit(syscall(250, 1, 0) < 0)']],
       ['/usr/bin/perl', ['-e', 'use Socket; exit(!socket(my $s, PF_INET, SOCK_RAW, 1))']],
-      ['/usr/bin/perl', ['-e', 'use Socket; exit(!socket(my $s, 17, SOCK_RAW, 768))']],
+      // Sockets that are neither unix nor inet: netlink, packet, vsock and whatever else this kernel has.
+      [
+        '/usr/bin/perl',
+        ['-e', 'for my $f (0, 3..9, 11..45) { for (1..5) { exit 0 if socket(my $s, $f, $_, 0) } } exit 1'],
+      ],
       ['/usr/bin/perl', ['-e', 'exit(syscall(321, 5, 0, 0) < 0)']],
       ['/usr/bin/perl', ['-e', 'exit(syscall(298, pack("LL", 1, 112), 0, -1, -1, 0) < 0)']],
       ['/usr/bin/perl', ['-e', 'exit(syscall(425, 8, pack("x128")) < 0)']],
@@ -204,7 +211,9 @@ export async function ways(attack: Attack): Promise<void> {
     })
     // The network, and every socket there is.
     attempt('interfaces', () => {
-      const found = Object.keys(networkInterfaces()).filter(name => name !== 'lo')
+      const found = [...readFileSync('/proc/net/dev', 'utf8').matchAll(/^ *([^ :]+):/gm)]
+        .map(([, name]) => name)
+        .filter(name => name !== 'lo')
       return found.length > 0 ? found.join() : undefined
     })
     attempt('routes', () => {

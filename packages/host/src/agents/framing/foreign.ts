@@ -1,7 +1,14 @@
-import type { RunEvent, RunStart } from '@hatchway/protocol'
+import {
+  type InputContext,
+  messagesPrompt,
+  type RunEvent,
+  type RunInput,
+  type RunStart,
+  withNotices,
+} from '@hatchway/protocol'
 import { z } from 'zod'
 import { createLines } from './lines.ts'
-import type { OutputReader } from './types.ts'
+import type { Framing, OutputReader } from './types.ts'
 
 /**
  * The containers of other projects, as they are: they read one JSON document and print what they have to say between
@@ -40,14 +47,18 @@ const resultOf = (text: string): RunEvent => {
   return output.success ? eventOf(output.data) : notice('The container printed a result of an unknown shape.')
 }
 
-const plainOf = (text: string): RunEvent => ({
-  type: 'result',
-  text: text.trim() === '' ? null : text.trim(),
-  session_id: null,
-})
+const plainOf =
+  (failureBegins: string, sent: Parameters<Framing['createReader']>[0]) =>
+  (text: string): RunEvent => {
+    if (sent?.take(text)) return { type: 'message', text: text.trim() }
+    sent?.clear()
+    if (text.startsWith(failureBegins))
+      return eventOf({ status: 'error', error: text.slice(failureBegins.length).trim() })
+    return { type: 'result', text: text.trim() === '' ? null : text.trim(), session_id: null }
+  }
 
 /** What stands between the markers of one of these names. */
-const between = (names: readonly string[], meaning: (text: string) => RunEvent) => (): OutputReader => {
+const between = (names: readonly string[], meaning: (text: string) => RunEvent): OutputReader => {
   const begins = names.map(name => `---${name}_OUTPUT_START---`)
   const ends = names.map(name => `---${name}_OUTPUT_END---`)
   const lines = createLines()
@@ -71,14 +82,22 @@ const between = (names: readonly string[], meaning: (text: string) => RunEvent) 
   return { read: chunk => lines(chunk).flatMap(take) }
 }
 
-/** What was said, as one prompt: these containers know nothing of single messages. */
-export const promptOf = ({ inputs, context }: Pick<RunStart, 'inputs' | 'context'>): string => {
-  if (inputs.length === 1 && context.length === 0) return inputs[0]?.text ?? ''
-  return [...context, ...inputs].map(({ sender_name, text }) => `${sender_name}: ${text}`).join('\n')
+/** Everything that was said, in its order. Ids are numbers with zeros before them. */
+export const saidIn = ({ inputs, context }: RunStart): readonly RunInput[] =>
+  [...context, ...inputs].sort((a, b) => (a.id < b.id ? -1 : 1))
+
+type Wording = (messages: readonly RunInput[], context: InputContext) => string
+
+/** What was said, as one prompt in the words of its project. Nobody says a task's prompt: it is given as it stands. */
+export const promptOf = (start: RunStart, wording: Wording = messagesPrompt): string => {
+  const { kind, inputs, timezone, notices = [] } = start
+  return kind === 'task'
+    ? withNotices(notices, inputs.map(({ text }) => text).join('\n'))
+    : wording(saidIn(start), { timezone, notices })
 }
 
-export const stdinOf = (start: RunStart) => ({
-  prompt: promptOf(start),
+export const stdinOf = (start: RunStart, wording?: Wording) => ({
+  prompt: promptOf(start, wording),
   ...(start.session_id === null ? {} : { sessionId: start.session_id }),
   groupFolder: start.group.folder,
   chatJid: start.group.jid,
@@ -103,5 +122,12 @@ export const foreign = {
   files: () => [],
 } as const
 
-export const readResults = (...names: string[]) => between(names, resultOf)
-export const readPlainly = (...names: string[]) => between(names, plainOf)
+export const readResults =
+  (...names: string[]): Framing['createReader'] =>
+  () =>
+    between(names, resultOf)
+/** The end of a turn, a message in the middle of it and a failure are printed alike; a failure begins with these words. */
+export const readPlainly =
+  (name: string, failureBegins: string): Framing['createReader'] =>
+  sent =>
+    between([name], plainOf(failureBegins, sent))

@@ -123,14 +123,45 @@ describe('a NanoClaw container', () => {
   })
 })
 
-test('several messages, and what was said before, become one prompt with names', () => {
-  const prompt = JSON.parse(
-    framings.nanoclaw.stdin({
-      ...start,
-      context: start.inputs.map(input => ({ ...input, id: '0', text: 'before', sender_name: 'Bo' })),
-    }),
-  ).prompt
-  expect(prompt).toBe('Bo: before\nAda: hello')
+describe('who said what', () => {
+  const several: RunStart = {
+    ...start,
+    context: start.inputs.map(input => ({ ...input, id: '0', text: 'a < b', sender_name: 'Bo "the" Bo' })),
+    notices: ['a "notice" & more'],
+  }
+  const spoken = (time: string) =>
+    `<messages>\n<message sender="Bo &quot;the&quot; Bo" time="${time}">a &lt; b</message>\n<message sender="Ada" time="${time}">hello</message>\n</messages>`
+  const notices = '<system_notices>\n- a &quot;notice&quot; &amp; more\n</system_notices>\n'
+  const instant = '2026-01-01T00:00:00Z'
+
+  test('NanoClaw: names the zone, and the times in it', () => {
+    expect(JSON.parse(framings.nanoclaw.stdin(several)).prompt).toBe(
+      `${notices}<context timezone="Europe/Lisbon" />\n${spoken('Jan 1, 2026, 12:00 AM')}`,
+    )
+  })
+
+  test('mdclaw and NovaBot: instants', () => {
+    expect(JSON.parse(framings.mdclaw.stdin(several)).prompt).toBe(notices + spoken(instant))
+    expect(JSON.parse(framings.novabot.files(several)[0]?.content ?? '').prompt).toBe(
+      notices + spoken(instant),
+    )
+  })
+
+  test('Pynchy: rows, which its container puts into words', () => {
+    expect(JSON.parse(framings.pynchy.files(several)[0]?.content ?? '')).toMatchObject({
+      messages: [
+        { sender_name: 'Bo "the" Bo', content: 'a < b', timestamp: instant },
+        { sender_name: 'Ada', content: 'hello', timestamp: instant },
+      ],
+      system_notices: ['a &quot;notice&quot; &amp; more'],
+    })
+  })
+
+  test('a task’s prompt is nobody’s', () => {
+    expect(JSON.parse(framings.nanoclaw.stdin({ ...task, notices: ['n'] })).prompt).toBe(
+      '<system_notices>\n- n\n</system_notices>\nhello',
+    )
+  })
 })
 
 test('an mdclaw container has its directory at /ipc, no secrets, and speaks plainly', () => {
@@ -141,6 +172,29 @@ test('an mdclaw container has its directory at /ipc, no secrets, and speaks plai
       .createReader()
       .read('---NANOCLAW_OUTPUT_START---\nplain\ntext\n---NANOCLAW_OUTPUT_END---\n'),
   ).toEqual([{ type: 'result', text: 'plain\ntext', session_id: null }])
+})
+
+describe('what an mdclaw container prints when its agent failed', () => {
+  const words = 'I encountered an error: Claude Code process exited\nwith code 1'
+  const read = (text: string, sent?: Parameters<typeof framings.mdclaw.createReader>[0]) =>
+    framings.mdclaw
+      .createReader(sent)
+      .read(`\n---NANOCLAW_OUTPUT_START---\n${text}\n---NANOCLAW_OUTPUT_END---\n`)
+
+  test('is an error with its reason, and no answer', () => {
+    expect(read(words)).toEqual([
+      { type: 'error', message: 'Claude Code process exited\nwith code 1', session_id: null },
+    ])
+    expect(read('I encountered an error: ')).toMatchObject([
+      { type: 'error', message: 'The agent failed and gave no reason.' },
+    ])
+  })
+
+  test('is recognised only at its beginning, and not in what the model sends with its tool', () => {
+    for (const answer of [`Yesterday: ${words}`, 'I encountered an error in your text.'])
+      expect(read(answer)).toEqual([{ type: 'result', text: answer, session_id: null }])
+    expect(read(words, { take: () => true, clear: () => {} })).toEqual([{ type: 'message', text: words }])
+  })
 })
 
 describe('a NovaBot container', () => {
@@ -160,7 +214,10 @@ describe('a NovaBot container', () => {
     expect(stays).toMatchObject({ groupFolder: 'family', chatJid: 'family@chat', agentName: 'Hatch' })
     const [file] = framings.novabot.files(start)
     expect(file?.path).toBe('inbox/1.json')
-    expect(JSON.parse(file?.content ?? '')).toMatchObject({ id: '1', prompt: 'hello' })
+    expect(JSON.parse(file?.content ?? '')).toMatchObject({
+      id: '1',
+      prompt: expect.stringContaining('>hello<'),
+    })
     expect(JSON.parse(framings.novabot.stdin(task))).toMatchObject({ prompt: 'hello', isScheduledTask: true })
     expect(framings.novabot.files(task)).toEqual([])
   })
@@ -194,7 +251,20 @@ describe('a Pynchy container', () => {
       is_admin: true,
       session_id: 's-1',
       is_scheduled_task: true,
+      repo_access: null,
+      system_prompt_append: null,
     })
+  })
+
+  test('works in the project if it has a repository, and is told its directives', () => {
+    const driver = { ...start.driver, instructions: 'Be brief.' }
+    const [file] = framings.pynchy.files({ ...start, driver, repository: 'site' })
+    const given = JSON.parse(file?.content ?? '')
+    // As its runner chooses its working directory.
+    expect(given.is_admin || given.repo_access ? '/workspace/project' : '/workspace/group').toBe(
+      '/workspace/project',
+    )
+    expect(given.system_prompt_append).toBe('Be brief.')
   })
 
   test.each([

@@ -1,10 +1,11 @@
+import { nanoclawPrompt } from '@hatchway/protocol'
 import { environmentOf, foreign, readResults, stdinOf } from './foreign.ts'
 import type { Framing } from './types.ts'
 
 export const nanoclaw: Framing = {
   ...foreign,
   dialect: 'nanoclaw',
-  stdin: start => JSON.stringify(stdinOf(start)),
+  stdin: start => JSON.stringify(stdinOf(start, nanoclawPrompt)),
   environment: start => environmentOf('NANOCLAW', start),
   createReader: readResults('NANOCLAW'),
 }

@@ -1,6 +1,6 @@
-import type { RunEvent, RunStart } from '@hatchway/protocol'
+import { escapeXml, type RunEvent, type RunStart } from '@hatchway/protocol'
 import { z } from 'zod'
-import { environmentOf, eventOf, foreign, notice, readResults, stdinOf } from './foreign.ts'
+import { environmentOf, eventOf, foreign, notice, readResults, saidIn, stdinOf } from './foreign.ts'
 import type { Framing, Outlet } from './types.ts'
 
 /** Pynchy's container finds its document in its inbox and says everything, its thoughts included, in files. */
@@ -56,7 +56,7 @@ const meaning: Outlet['meaning'] = (body): RunEvent[] => {
 /** Its reader leaves out what it does not know; who is privileged had another name in each of its versions. */
 const documentOf = (start: RunStart) => ({
   ...stdinOf(start),
-  messages: [...start.context, ...start.inputs].map(({ sender, sender_name, text, timestamp }) => ({
+  messages: saidIn(start).map(({ sender, sender_name, text, timestamp }) => ({
     message_type: 'user',
     sender,
     sender_name,
@@ -70,11 +70,18 @@ const documentOf = (start: RunStart) => ({
   is_main: start.group.main,
   session_id: start.session_id,
   is_scheduled_task: start.kind === 'task',
+  // With one it works in /workspace/project, where the worktree is.
+  repo_access: start.repository ?? null,
+  system_prompt_append: start.driver.instructions ?? null,
+  // It puts them before the prompt as they stand.
+  system_notices: start.notices?.map(escapeXml) ?? null,
 })
 
 export const pynchy: Framing = {
   ...foreign,
   dialect: 'pynchy',
+  // Its tool for todos writes its list beside the host's, and renames it.
+  rootFiles: ['current_tasks.json', 'available_groups.json', 'todos.json'],
   // Its privileged agent works in the project, which stays on the host; in its place it has its own folder.
   groupAt: ({ group }) => (group.main ? ['/workspace/project'] : []),
   stdin: () => '',

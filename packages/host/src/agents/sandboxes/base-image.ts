@@ -7,15 +7,15 @@ import { type HostFiles, parentsOf } from './host-files.ts'
  * falls behind the host's libraries.
  */
 export interface BaseImage {
-  /** names what is in it: another layout or another user is another image */
+  /** names what is in it: another layout is another image */
   name: string
   archive: Buffer
 }
 
 const block = 512
 
-export function baseImage(files: HostFiles): BaseImage {
-  const targets = [...files.mounts.map(({ to }) => to), ...files.made.map(({ path }) => path)]
+export function baseImage(files: Pick<HostFiles, 'directories' | 'links' | 'mounts'>): BaseImage {
+  const targets = files.mounts.map(({ to }) => to)
   const directories = new Set([
     ...files.directories,
     ...parentsOf([...targets, '/home/agent/.', '/opt/hatchway/.', '/run/hatchway/.', '/workspace/extra/.']),
@@ -23,21 +23,11 @@ export function baseImage(files: HostFiles): BaseImage {
     ...files.mounts.filter(({ to }) => !to.startsWith('/etc/') && to !== '/sbin').map(({ to }) => to),
   ])
   const entries = [
-    ...[...directories].map(path =>
-      header(`${path.slice(1)}/`, '5', path === '/tmp' ? 0o1777 : 0o755, 0, ''),
-    ),
+    ...[...directories].map(path => header(`${path.slice(1)}/`, '5', path === '/tmp' ? 0o1777 : 0o755, '')),
     // Docker lays its first process into /sbin, which therefore cannot lead into the host's read-only /usr.
     ...files.links
       .filter(({ at }) => at !== '/sbin')
-      .map(({ at, to }) => header(at.slice(1), '2', 0o777, 0, to)),
-    // Engines write their own; one of ours would be in the way.
-    ...files.made
-      .filter(({ path }) => path !== '/etc/hosts')
-      .flatMap(({ path, content }) => {
-        const bytes = Buffer.from(content)
-        const padding = Buffer.alloc((block - (bytes.length % block)) % block)
-        return [header(path.slice(1), '0', 0o644, bytes.length, ''), bytes, padding]
-      }),
+      .map(({ at, to }) => header(at.slice(1), '2', 0o777, to)),
     Buffer.alloc(2 * block),
   ]
   const archive = Buffer.concat(entries)
@@ -46,14 +36,14 @@ export function baseImage(files: HostFiles): BaseImage {
 }
 
 /** One entry of a tar archive, owned by root and dated 1970, so that the same content has the same name. */
-function header(path: string, type: '0' | '2' | '5', mode: number, size: number, link: string): Buffer {
+function header(path: string, type: '2' | '5', mode: number, link: string): Buffer {
   const bytes = Buffer.alloc(block)
   const octal = (value: number, length: number) => `${value.toString(8).padStart(length - 1, '0')}\0`
   bytes.write(path, 0, 100)
   bytes.write(octal(mode, 8), 100)
   bytes.write(octal(0, 8), 108)
   bytes.write(octal(0, 8), 116)
-  bytes.write(octal(size, 12), 124)
+  bytes.write(octal(0, 12), 124)
   bytes.write(octal(0, 12), 136)
   bytes.write(' '.repeat(8), 148)
   bytes.write(type, 156)

@@ -1,6 +1,6 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createBubblewrap } from './bubblewrap.ts'
 import { findProgram } from './command.ts'
 import {
@@ -12,6 +12,7 @@ import {
   describeModel,
   describeOrphans,
   elsewhere,
+  firstLine,
   missing,
   prepare,
   type Subject,
@@ -76,6 +77,33 @@ else {
   })
 
   if (isRoot) {
+    test('bubblewrap: not even root inside can change a setting of the kernel', async () => {
+      const script = `
+        const fs = require('node:fs')
+        const settings = ['sys/kernel/core_pattern', 'sys/vm/drop_caches', 'sys/net/ipv4/ip_forward', 'mtrr', 'self/oom_score_adj']
+        console.log(settings.map(name => { try { fs.closeSync(fs.openSync('/proc/' + name, 'r+')); return name } catch { return '' } }).join(''))`
+      const spec = specOf(prepare(agentUser), script, { user: { uid: 0, gid: 0 } })
+      expect(await collect(await createBubblewrap().start(spec))).toMatchObject({ code: 0, output: '\n' })
+    })
+
+    test('bubblewrap: a run that has used up what the kernel counts by user leaves other users theirs', async () => {
+      const inotify =
+        'my $made = 0; $made++ while $made < 100000 && syscall(294, 0) >= 0; print "$made\\n"; $| = 1;'
+      const run = async (uid: number, then: string) => {
+        const user = { uid, gid: uid }
+        const command = ['/usr/bin/perl', '-e', `$| = 1; ${inotify} ${then}`]
+        const started = await createBubblewrap({ graceMs: 500 }).start(
+          specOf(prepare(user), '', { user, command }),
+        )
+        onTestFinished(() => started.kill())
+        return Number(await firstLine(started))
+      }
+      const [greedy, other] = [1_879_100_001, 1_879_100_002]
+      expect(await run(greedy, 'sleep 1000')).toBeGreaterThan(0)
+      expect(await run(greedy, '')).toBe(0)
+      expect(await run(other, '')).toBeGreaterThan(0)
+    })
+
     describe('bubblewrap as an ordinary user', () => {
       const user = { uid: 1000, gid: 1000 }
       const as = () => elsewhere({ errand }, user)

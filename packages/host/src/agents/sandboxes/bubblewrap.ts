@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { Readable, type Stream } from 'node:stream'
 import type { Sandbox, SandboxCheck, SandboxProcess, SandboxSpec } from '../types.ts'
 import { type Cgroups, openCgroups } from './cgroup.ts'
@@ -6,7 +7,14 @@ import { exitOf, stillborn, until, watch, within } from './child.ts'
 import { ask, findProgram, lastWords } from './command.ts'
 import { type HostFiles, hostFiles, parentsOf } from './host-files.ts'
 import { watchMemory } from './memory-watch.ts'
-import { markedProcesses, markOf, markVariable, runningProcesses, signal, threadsOf } from './processes.ts'
+import {
+  markedProcesses,
+  markVariable,
+  runningProcesses,
+  sealedMarkOf,
+  signal,
+  threadsOf,
+} from './processes.ts'
 import { seccompProgram } from './seccomp.ts'
 
 /**
@@ -32,7 +40,19 @@ const sharedMemoryMb = 64
 const missing = 'There is no program `bwrap` on this machine. On Debian: sudo apt-get install bubblewrap'
 
 const statusDescriptor = 3
-const firstDataDescriptor = 4
+const argumentsDescriptor = 4
+const firstDataDescriptor = 5
+
+/** What tells of other users and of the kernel's insides. Names of it differ from kernel to kernel. */
+const hiddenFiles = [
+  'kcore',
+  'keys',
+  'key-users',
+  'latency_stats',
+  'sched_debug',
+  'timer_list',
+  'timer_stats',
+]
 
 interface Features {
   version: string
@@ -58,6 +78,10 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
     if (process.platform !== 'linux') return fail('bubblewrap exists only for Linux.')
     const program = bwrap()
     if (!program) return fail(missing)
+    if (!seccompProgram())
+      return fail(
+        `What agents must not ask the kernel for is known by number for x64 and arm64 only, and this is ${process.arch}. Use docker or podman.`,
+      )
     if (!findProgram('prlimit') || !findProgram('setpriv'))
       return fail('`prlimit` or `setpriv` is missing. On Debian: sudo apt-get install util-linux')
     const help = await ask(program, ['--help'], { timeoutMs: 5000 })
@@ -112,19 +136,26 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
     const user = isRoot ? spec.user : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
     const files = hostFiles(user)
     const filter = seccompProgram()
-    const data = [...files.made.map(({ content }) => Buffer.from(content)), ...(filter ? [filter] : [])]
+    if (!filter) throw new Error('bubblewrap was started on a machine for which there is no filter')
     const cgroup =
       isRoot && cgroups.limited.length > 0
         ? cgroups.create(spec.installation, spec.runId, spec.limits)
         : undefined
     const limited = cgroup ? cgroups.limited : []
-    const args = [
+    // Process 1 inside is bwrap with its command line, so what names the host's paths is read from a pipe instead.
+    const hidden = [
       ...isolation(isRoot, features, user),
       ...view(files, spec, user),
-      ...(filter ? ['--seccomp', String(firstDataDescriptor + files.made.length)] : []),
-      '--json-status-fd',
-      String(statusDescriptor),
-      '--',
+      ...['--seccomp', String(firstDataDescriptor + files.made.length)],
+      ...['--json-status-fd', String(statusDescriptor)],
+    ]
+    const data = [
+      Buffer.from(hidden.map(word => `${word}\0`).join('')),
+      ...files.made.map(({ content }) => Buffer.from(content)),
+      filter,
+    ]
+    const args = [
+      ...['--args', String(argumentsDescriptor), '--'],
       ...limitsInside(spec, limited, isRoot, user),
       ...(isRoot ? become(user) : []),
       // The directory may be the run's user's alone, and bwrap has no right to enter it once it is set up.
@@ -136,7 +167,7 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
       'for f in $HATCHWAY_ENTER; do echo 0 > "$f" || exit 125; done; unset HATCHWAY_ENTER; exec "$@"'
     const child = spawn('/bin/sh', ['-c', enter, 'sh', program, ...args], {
       env: {
-        [markVariable]: markOf('bubblewrap', spec.installation, spec.runId),
+        [markVariable]: sealedMarkOf('bubblewrap', spec.installation, spec.runId),
         HATCHWAY_ENTER: cgroup?.entrances.join(' ') ?? '',
       },
       cwd: '/',
@@ -144,7 +175,7 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
     })
     const watched = watch(child)
     for (const [index, content] of data.entries()) {
-      const pipe = child.stdio[firstDataDescriptor + index]
+      const pipe = child.stdio[argumentsDescriptor + index]
       if (!pipe || !('end' in pipe)) throw new Error('a pipe to bubblewrap is missing')
       // bwrap that ends before it has read is judged by its exit.
       pipe.on('error', () => {})
@@ -285,6 +316,12 @@ function view(files: HostFiles, spec: SandboxSpec, user: { uid: number }): strin
       ...['--perms', '0444', '--ro-bind-data', String(firstDataDescriptor + index), path],
     ]),
     ...['--proc', '/proc', '--dev', '/dev'],
+    ...hiddenFiles
+      .map(name => `/proc/${name}`)
+      .filter(path => existsSync(path))
+      .flatMap(path => ['--ro-bind', '/dev/null', path]),
+    // The kernel's settings in /proc/sys belong to whoever has the number 0, and bwrap leaves them writable.
+    ...['--remount-ro', '/proc'],
     ...temporary('/dev/shm', sharedMemoryMb),
     ...['--remount-ro', '/dev'],
     ...temporary('/tmp', spec.limits.temporaryMb),

@@ -84,6 +84,20 @@ test('only engines that were used can hold something that is left over', () => {
   expect(openUsedEngines(store).all()).toEqual(sandboxOrder)
 })
 
+test('whoever was killed while the engines were tried may have left something in any of them', async () => {
+  const meta = new Map([['engines', 'bubblewrap']])
+  const store = {
+    meta: (key: string) => meta.get(key),
+    setMeta: (key: string, value: string) => void meta.set(key, value),
+  }
+  const killed = new Promise<never>(() => {})
+  void openUsedEngines(store).trying(() => killed)
+  const next = openUsedEngines(store)
+  expect(next.all()).toEqual(sandboxOrder)
+  expect(await next.trying(async () => 'found')).toBe('found')
+  expect(openUsedEngines(store).all()).toEqual(['bubblewrap'])
+})
+
 test('where one is configured no other engine is asked', async () => {
   const all = machine('docker', 'podman', 'bubblewrap', 'process')
   const { considered } = await chooseSandbox('bubblewrap', 'claude', all)

@@ -25,6 +25,8 @@ export interface Choice {
 export const sandboxOrder: readonly SandboxName[] = ['docker', 'podman', 'bubblewrap', 'process']
 
 export interface SandboxesOptions {
+  /** see `OciOptions` */
+  installation?: string
   docker?: OciOptions
   podman?: OciOptions
 }
@@ -33,10 +35,14 @@ export function createSandboxes(
   config: Pick<Config, 'agents'>,
   options: SandboxesOptions = {},
 ): Readonly<Record<SandboxName, Sandbox>> {
-  const image = config.agents.image === undefined ? {} : { image: config.agents.image }
+  const { installation } = options
+  const common = {
+    ...(config.agents.image === undefined ? {} : { image: config.agents.image }),
+    ...(installation === undefined ? {} : { installation }),
+  }
   return {
-    docker: createDocker({ ...image, ...options.docker }),
-    podman: createPodman({ ...image, ...options.podman }),
+    docker: createDocker({ ...common, ...options.docker }),
+    podman: createPodman({ ...common, ...options.podman }),
     bubblewrap: createBubblewrap(),
     process: createProcessSandbox(),
   }

@@ -1,5 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { Sandbox } from '../types.ts'
+import type { Sandbox, SandboxSpec } from '../types.ts'
 import { until } from './child.ts'
 import { createDocker } from './docker.ts'
 import { type EngineRig, startDockerEngine } from './testing/engines.ts'
@@ -11,6 +14,7 @@ import {
   describeLimits,
   describeModel,
   describeOrphans,
+  describeSidecar,
   firstLine,
   missing,
   prepare,
@@ -32,19 +36,27 @@ else {
       expect(await sandbox.check()).toMatchObject({ available: true })
     })
 
+    test('the container it is tried with carries the installation, so that it is found if we are killed', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'hatchway-docker-words-'))
+      onTestFinished(() => rmSync(folder, { recursive: true }))
+      const [program, words] = [join(folder, 'docker'), join(folder, 'words')]
+      writeFileSync(program, `#!/bin/sh\necho "$@" >> ${words}\nexec docker "$@"\n`, { mode: 0o755 })
+      const own = createDocker({ ...engine.options, program, installation: 'house' })
+      expect(await own.check()).toMatchObject({ available: true })
+      expect(readFileSync(words, 'utf8')).toMatch(/^run .*hatchway\.installation=house /m)
+    })
+
     describeIsolation('docker', () => sandbox)
     describeModel('docker', () => sandbox)
     describeEnding('docker', () => sandbox)
     describeLimits('docker', () => sandbox)
-    describeOrphans(
-      'docker',
-      () => ({
-        sandbox,
-        user: agentUser,
-        errand: spec => ({ sandbox: 'docker', options: engine.options, spec }),
-      }),
-      true,
-    )
+    const subject = () => ({
+      sandbox,
+      user: agentUser,
+      errand: (spec: SandboxSpec) => ({ sandbox: 'docker' as const, options: engine.options, spec }),
+    })
+    describeOrphans('docker', subject, true)
+    describeSidecar('docker', subject, async () => (await engine.ask('ps', '--all', '--quiet')).stdout)
 
     test('an image that is missing ends the run with a sentence that says what to do', async () => {
       const started = await sandbox.start(specOf(prepare(agentUser), '', { image: 'no/such:image' }))

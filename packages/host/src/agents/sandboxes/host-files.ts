@@ -38,19 +38,28 @@ export function hostFiles(user: { uid: number; gid: number }): HostFiles {
       links.push({ at: path, to: readlinkSync(path) })
     else mounts.push({ from: realpathSync(path), to: path, writable: false })
   }
-  const { uid, gid } = user
-  const root = uid === 0 ? '' : 'root:x:0:0:root:/root:/usr/sbin/nologin\n'
-  const rootGroup = gid === 0 ? '' : 'root:x:0:\n'
   return {
     links,
     mounts,
-    made: [
-      { path: '/etc/passwd', content: `${root}agent:x:${uid}:${gid}:agent:/home/agent:/bin/sh\n` },
-      { path: '/etc/group', content: `${rootGroup}agent:x:${gid}:\n` },
-      { path: '/etc/hosts', content: '127.0.0.1 localhost\n::1 localhost\n' },
-    ],
+    made: [...accountFiles(user), { path: '/etc/hosts', content: '127.0.0.1 localhost\n::1 localhost\n' }],
     directories: ['/etc', '/home', '/opt', '/run', '/tmp', '/workspace'],
   }
+}
+
+/** Programs look up the name of their own user, and some do not start without one. */
+export function accountFiles({
+  uid,
+  gid,
+}: {
+  uid: number
+  gid: number
+}): { path: string; content: string }[] {
+  const root = uid === 0 ? '' : 'root:x:0:0:root:/root:/usr/sbin/nologin\n'
+  const rootGroup = gid === 0 ? '' : 'root:x:0:\n'
+  return [
+    { path: '/etc/passwd', content: `${root}agent:x:${uid}:${gid}:agent:/home/agent:/bin/sh\n` },
+    { path: '/etc/group', content: `${rootGroup}agent:x:${gid}:\n` },
+  ]
 }
 
 /** Every directory above these paths, the upper ones first. */

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type {
   Mount,
   Sandbox,
@@ -11,12 +11,14 @@ import type {
   SandboxName,
   SandboxProcess,
   SandboxSpec,
+  Sidecar,
 } from '../types.ts'
 import { baseImage } from './base-image.ts'
 import { exitOf, stillborn, until, type Watched, watch, within } from './child.ts'
 import { type Answer, ask, findProgram, lastWords } from './command.ts'
-import { hostFiles } from './host-files.ts'
-import { markedProcesses, markOf, markVariable, signal } from './processes.ts'
+import { accountFiles, hostFiles } from './host-files.ts'
+import { markedProcesses, markVariable, sealedMarkOf, signal } from './processes.ts'
+import { containerProfile } from './seccomp.ts'
 
 /**
  * What Docker and Podman have in common: the command line `run`, labels, and how they fail. The engine is asked with
@@ -25,6 +27,8 @@ import { markedProcesses, markOf, markVariable, signal } from './processes.ts'
 export interface OciOptions {
   /** the image runs will use, so that `check` can say whether it is there; undefined: made of the host's files */
   image?: string
+  /** whose container it is that `check` tries, so that one left by a process that was killed is found and ended */
+  installation?: string
   program?: string
   /** before the engine's own command, such as `--root` */
   globalArguments?: readonly string[]
@@ -64,6 +68,18 @@ const labels = {
   group: 'hatchway.group',
   run: 'hatchway.run',
 } as const
+
+const profileName = 'seccomp.json'
+const besideName = 'The program beside the container, which leads to the model,'
+/** Node with the forwarder: 49 MB, of which 39 MB are pages of its program file, and 7 threads on two processors. */
+const sidecarLimits = { memoryMb: 128, processes: 32, cpus: 1, temporaryMb: 1 }
+
+interface Base {
+  user: { uid: number; gid: number }
+  image: string
+  systemMounts: readonly Mount[]
+  problem: string | undefined
+}
 
 /** 125 is the engine's; 126 and 127 are, too, when it says so: the program could not be started. */
 const engineTrouble = (code: number | null, said: string) =>
@@ -131,7 +147,7 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
   /** An engine may answer and yet run nothing: no user numbers to map, no cgroups. Only a run shows it. */
   async function trial(): Promise<string | undefined> {
     const started = await start({
-      installation: 'check',
+      installation: options.installation ?? 'check',
       runId: randomUUID(),
       group: { folder: 'check' },
       command: ['/bin/sh', '-c', 'exit 0'],
@@ -198,7 +214,11 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       })
   }
 
-  const remove = (ids: readonly string[]) => question(['rm', '--force', '--volumes', ...ids])
+  /** Killed first: Podman would wait for ten seconds each. */
+  const remove = async (ids: readonly string[]) => {
+    await question(['kill', ...ids])
+    return question(['rm', '--force', '--volumes', ...ids])
+  }
 
   /** The engine is gone or silent. What it left running on this machine still carries our mark. */
   const endMarked = (installation: string, runId: string) =>
@@ -215,28 +235,28 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     if (found.unusable !== undefined) return stillborn(name, found.unusable)
     const path = program()
     if (path === undefined) return stillborn(name, `There is no program \`${engine.name}\` on this machine.`)
-    const { user, image, systemMounts, problem } = await ground(spec, found)
-    if (problem !== undefined) return stillborn(name, problem)
-
-    const args = [
-      ...(options.globalArguments ?? []),
-      ...['run', '--interactive', '--rm', '--pull', 'never', '--name', name],
-      ...labelled(spec),
-      ...confinement(spec),
-      ...engine.runArguments(found),
-      ...['--user', `${user.uid}:${user.gid}`, '--workdir', spec.workingDirectory],
-      ...[...systemMounts, ...spec.mounts].flatMap(mountArgument),
-      ...Object.entries(spec.environment).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
-      ...['--env', `${markVariable}=${markOf(engine.name, spec.installation, spec.runId)}`],
-      ...commandLine(spec.command, image),
-    ]
+    const base = await ground(spec, found)
+    if (base.problem !== undefined) return stillborn(name, base.problem)
     // Podman leaves a file named `oom` in the current directory of whoever started a run that took too much memory.
     const scratch = mkdtempSync(join(tmpdir(), 'hatchway-run-'))
+    writeFileSync(join(scratch, profileName), containerProfile())
+    const beside = spec.sidecar && (await startSidecar(path, name, spec, spec.sidecar, found, scratch))
+    if (beside && 'problem' in beside) {
+      rmSync(scratch, { recursive: true, force: true })
+      return stillborn(name, beside.problem)
+    }
+    const systemMounts = [...base.systemMounts, ...accountMounts(base.user, spec, scratch)]
+    const args = runArguments(name, spec, { ...base, systemMounts }, found, scratch, beside?.name)
     const child = spawn(path, args, { cwd: scratch, env: environment, stdio: ['pipe', 'pipe', 'pipe'] })
     const watched = watch(child)
     live.add(spec.runId)
     let killed = false
     let neverBegan: string | undefined
+    // An engine that has died ends both and answers nothing, which is told in its own way.
+    const left = beside?.ended.then(async said => {
+      if (watched.hasEnded() || killed || (await question(['kill', name])).code !== 0) return undefined
+      return `${besideName} ended before it: ${said}.`
+    })
 
     // A client that waits for a silent engine waits for ever; one that has begun speaks, or is found running.
     const late = setTimeout(async () => {
@@ -249,9 +269,10 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
 
     const exited = watched.ended.then(async (ended): Promise<SandboxExit> => {
       clearTimeout(late)
+      await beside?.stop()
       live.delete(spec.runId)
       rmSync(scratch, { recursive: true, force: true })
-      const trouble = neverBegan ?? ended.failure
+      const trouble = neverBegan ?? (await left) ?? ended.failure
       if (trouble !== undefined) return { code: null, signal: null, problem: trouble }
       return killed || ended.code === 0
         ? exitOf(ended.code, ended.signal)
@@ -288,12 +309,85 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     }
   }
 
+  /** The words after the engine's name. */
+  const runArguments = (
+    name: string,
+    spec: SandboxSpec,
+    { user, image, systemMounts }: Base,
+    found: EngineFacts,
+    scratch: string,
+    sharesNetworkOf?: string,
+  ): string[] => [
+    ...(options.globalArguments ?? []),
+    ...['run', '--interactive', '--rm', '--pull', 'never', '--name', name],
+    ...labelled(spec),
+    ...confinement(spec),
+    ...(sharesNetworkOf === undefined
+      ? ['--network', 'none', '--hostname', 'agent']
+      : ['--network', `container:${sharesNetworkOf}`]),
+    ...['--security-opt', `seccomp=${join(scratch, profileName)}`],
+    ...engine.runArguments(found),
+    ...['--user', `${user.uid}:${user.gid}`, '--workdir', spec.workingDirectory],
+    ...[...systemMounts, ...spec.mounts].flatMap(mountArgument),
+    ...Object.entries(spec.environment).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
+    ...['--env', `${markVariable}=${sealedMarkOf(engine.name, spec.installation, spec.runId)}`],
+    ...commandLine(spec.command, image),
+  ]
+
+  /**
+   * The first of the two containers: it has the network namespace, with nothing but loopback, that the other one joins.
+   * It carries the same labels and the same mark, so that whatever ends the run ends it as well.
+   */
+  async function startSidecar(
+    path: string,
+    runName: string,
+    run: SandboxSpec,
+    sidecar: Sidecar,
+    found: EngineFacts,
+    scratch: string,
+  ) {
+    const name = `${runName}-beside`
+    const spec: SandboxSpec = {
+      ...run,
+      ...sidecar,
+      image: undefined,
+      workingDirectory: '/',
+      limits: sidecarLimits,
+    }
+    const base = await ground(spec, found)
+    if (base.problem !== undefined) return { problem: base.problem }
+    const child = spawn(path, runArguments(name, spec, base, found, scratch), {
+      cwd: scratch,
+      env: environment,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    const watched = watch(child)
+    live.add(run.runId)
+    const reasonOf = ({ code, signal: by, failure }: Awaited<Watched['ended']>) =>
+      failure ?? (lastWords(watched.tail()) || `it ended with ${by ?? code}`)
+    const stop = async () => {
+      // Podman keeps a container that ended while another one still used its network.
+      const endedFirst = watched.hasEnded()
+      watched.stdin.end()
+      if ((await within(graceMs, watched.ended)) && !endedFirst) return
+      await remove([name])
+      child.kill('SIGKILL')
+    }
+    const ready = new Promise(resolve => watched.stdout.once('data', resolve))
+    const isReady = await within(startMs, Promise.race([ready, watched.ended]))
+    if (isReady && !watched.hasEnded()) return { name, ended: watched.ended.then(reasonOf), stop }
+    const reason = isReady ? reasonOf(await watched.ended) : `it was not ready within ${startMs / 1000} s`
+    await stop()
+    live.delete(run.runId)
+    return { problem: `${besideName} could not be started: ${reason}.` }
+  }
+
   /** Which image, as whom, and what of the host's system goes over it. */
-  async function ground(spec: SandboxSpec, found: EngineFacts) {
+  async function ground(spec: SandboxSpec, found: EngineFacts): Promise<Base> {
     const user = found.rootIsOurUser ? { uid: 0, gid: 0 } : spec.user
     if (spec.image !== undefined) {
       const problem = await imageMissing(spec.image)
-      return { user, image: spec.image, systemMounts: [] as readonly Mount[], problem }
+      return { user, image: spec.image, systemMounts: [], problem }
     }
     const files = hostFiles(user)
     const { name, archive } = baseImage(files)
@@ -336,13 +430,17 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     async endOrphans(installation) {
       const runs = new Set<string>()
       const orphaned = ({ runId }: { runId: string }) => !live.has(runId)
-      const found =
-        program() === undefined ? undefined : await containers([`${labels.installation}=${installation}`])
-      if (found !== undefined) {
+      // Again until nothing is found: one whose network another one uses cannot go first.
+      await until(15_000, async () => {
+        if (program() === undefined) return true
+        const found = await containers([`${labels.installation}=${installation}`])
+        // Podman's list also fails when a container in it goes meanwhile; only an engine that is silent is given up.
+        if (found === undefined) return (await question(engine.inquiry)).code !== 0
         const orphans = found.filter(orphaned)
         for (const { runId } of orphans) runs.add(runId)
         if (orphans.length > 0) await remove(orphans.map(({ id }) => id))
-      }
+        return orphans.length === 0
+      })
       // An engine that was ended by force leaves its containers running without it.
       for (const { runId } of markedProcesses(engine.name, installation).filter(orphaned)) {
         runs.add(runId)
@@ -351,6 +449,17 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       return [...runs]
     },
   }
+}
+
+/** Root is somebody in every image; the user of a group is in none. */
+function accountMounts(user: SandboxSpec['user'], spec: SandboxSpec, scratch: string): readonly Mount[] {
+  if (user.uid === 0 && spec.image !== undefined) return []
+  return accountFiles(user).map(({ path, content }) => {
+    const from = join(scratch, basename(path))
+    writeFileSync(from, content)
+    chmodSync(from, 0o644)
+    return { from, to: path, writable: false }
+  })
 }
 
 const labelled = (spec: SandboxSpec): string[] =>
@@ -363,8 +472,9 @@ const labelled = (spec: SandboxSpec): string[] =>
 function confinement({ limits }: SandboxSpec): string[] {
   const memory = `${limits.memoryMb}m`
   return [
-    ...['--network', 'none', '--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
-    ...['--hostname', 'agent', '--memory', memory, '--memory-swap', memory],
+    ...['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
+    // With a cgroup namespace of its own it does not see the container's id in /proc/self/cgroup.
+    ...['--cgroupns', 'private', '--memory', memory, '--memory-swap', memory],
     ...['--pids-limit', String(limits.processes)],
     // An engine refuses more processors than there are.
     ...['--cpus', String(Math.min(limits.cpus, availableParallelism()))],

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import type { SandboxSpec } from '../types.ts'
 import { createPodman } from './podman.ts'
 import { preparePodman } from './testing/engines.ts'
 import {
@@ -9,6 +10,7 @@ import {
   describeLimits,
   describeModel,
   describeOrphans,
+  describeSidecar,
   missing,
   prepare,
   specOf,
@@ -29,15 +31,13 @@ else {
     describeModel('podman', () => sandbox)
     describeEnding('podman', () => sandbox)
     describeLimits('podman', () => sandbox)
-    describeOrphans(
-      'podman',
-      () => ({
-        sandbox,
-        user: agentUser,
-        errand: spec => ({ sandbox: 'podman', options: engine.options, spec }),
-      }),
-      true,
-    )
+    const subject = () => ({
+      sandbox,
+      user: agentUser,
+      errand: (spec: SandboxSpec) => ({ sandbox: 'podman' as const, options: engine.options, spec }),
+    })
+    describeOrphans('podman', subject, true)
+    describeSidecar('podman', subject, async () => (await engine.ask('ps', '--all', '--quiet')).stdout)
 
     test('an image that is missing ends the run with a sentence that says what to do', async () => {
       const started = await sandbox.start(

@@ -1,3 +1,4 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 
 /**
@@ -6,8 +7,35 @@ import { readdirSync, readFileSync } from 'node:fs'
  */
 export const markVariable = 'HATCHWAY_RUN'
 
-export const markOf = (sandbox: string, installation: string, runId: string): string =>
-  `${sandbox}/${installation}/${runId}`
+export const markOf = (kind: string, installation: string, runId: string): string =>
+  `${kind}/${installation}/${runId}`
+
+const cipher = 'aes-256-gcm'
+const nonceBytes = 12
+const tagBytes = 16
+const keyOf = (installation: string) => createHash('sha256').update(installation).digest()
+
+/** For runs in a sandbox, which can read it in their environment: only their installation sees what it says. */
+export function sealedMarkOf(sandbox: string, installation: string, runId: string): string {
+  const nonce = randomBytes(nonceBytes)
+  const sealing = createCipheriv(cipher, keyOf(installation), nonce)
+  const sealed = Buffer.concat([sealing.update(`${sandbox}/${runId}`), sealing.final()])
+  return Buffer.concat([nonce, sealing.getAuthTag(), sealed]).toString('base64url')
+}
+
+/** undefined: it was made by another installation, or by nobody */
+function unseal(mark: string, key: Buffer): string | undefined {
+  const bytes = Buffer.from(mark, 'base64url')
+  if (bytes.length <= nonceBytes + tagBytes) return undefined
+  const opening = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes))
+  opening.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
+  try {
+    return opening.update(bytes.subarray(nonceBytes + tagBytes), undefined, 'utf8') + opening.final('utf8')
+  } catch (error) {
+    if (error instanceof Error) return undefined
+    throw error
+  }
+}
 
 export interface ProcessEntry {
   pid: number
@@ -59,15 +87,20 @@ export interface Marked {
 
 /** The processes of an installation's runs in one kind of sandbox, or of one run of it. */
 export function markedProcesses(sandbox: string, installation: string, runId?: string): Marked[] {
-  const start = `${markVariable}=${markOf(sandbox, installation, '')}`
+  const start = `${markVariable}=`
+  const plain = markOf(sandbox, installation, '')
+  const key = keyOf(installation)
   const found: Marked[] = []
   for (const pid of numbers()) {
     if (pid === process.pid) continue
     const mark = readProc(`/proc/${pid}/environ`)
       ?.split('\0')
       .find(entry => entry.startsWith(start))
+      ?.slice(start.length)
     if (mark === undefined) continue
-    const entry = { pid, runId: mark.slice(start.length) }
+    const says = mark.startsWith(plain) ? mark.replace(`/${installation}`, '') : unseal(mark, key)
+    if (!says?.startsWith(`${sandbox}/`)) continue
+    const entry = { pid, runId: says.slice(sandbox.length + 1) }
     if (runId === undefined || entry.runId === runId) found.push(entry)
   }
   return found

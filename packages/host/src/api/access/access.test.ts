@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createChats } from '../../channels/chats.ts'
 import { type ConfigInput, configSchema } from '../../config.ts'
 import { createLayout, layoutOf } from '../../layout.ts'
+import { createRetries } from '../../retries.ts'
 import { openStore } from '../../store/sqlite.ts'
 import {
   begin,
@@ -33,7 +34,15 @@ async function open(input: ConfigInput['web'] = {}, data = mkdtempSync(join(tmpd
   const store = openStore({ path: layout.database, durability: 'process' })
   const log = pino({ level: 'silent' })
   const clock = { now: Date.UTC(2030, 0, 1) }
-  const chats = createChats({ store, config, log, now: () => clock.now, kick: () => {}, environment: {} })
+  const chats = createChats({
+    store,
+    config,
+    retries: createRetries({ log, now: Date.now }),
+    log,
+    now: () => clock.now,
+    kick: () => {},
+    environment: {},
+  })
   const server = await serveWeb({ store, config, chats, log, now: () => clock.now })
   if (!server) throw new Error('nothing is served')
   let isOpen = true

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Outcome } from '@hatchway/protocol'
 import { pino } from 'pino'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { until } from '../../../proof/live.ts'
 import { readHistory } from '../../channels/history.ts'
 import { groupOf, needs, openChats } from '../../channels/testing.ts'
 import { textMessage } from '../../channels/text-message.ts'
 import type { ConfigInput } from '../../config.ts'
+import { createRetries } from '../../retries.ts'
 import { defineService } from '../../services/define.ts'
+import type { Evidence } from '../../services/types.ts'
+import { StoreFailure } from '../../store/failure.ts'
 import type { GuardRules } from '../guard.ts'
 import { createWatch, type Watch } from '../watch.ts'
 import type { Decided } from './code.ts'
@@ -18,7 +21,15 @@ const groups = [groupOf('main', { main: true }), groupOf('family'), groupOf('sho
 const approvers = { groups: { main: { approvers: ['ann', 'bob', 'operator'] } } }
 
 /** Chats with a watch over what agents want. */
-async function open(options: { config?: ConfigInput; approvalMs?: number; directory?: string } = {}) {
+interface Options {
+  config?: ConfigInput
+  approvalMs?: number
+  directory?: string
+  secrets?: (payload: unknown) => boolean
+  evidence?: () => Promise<Evidence | undefined>
+}
+
+async function open(options: Options = {}) {
   const called: unknown[] = []
   let looks = 0
   let watch: Watch | undefined
@@ -38,7 +49,6 @@ async function open(options: { config?: ConfigInput; approvalMs?: number; direct
     },
   })
   const rules: GuardRules = {
-    contextOf: () => 'session',
     containsSecrets: () => false,
     isOffline: () => false,
     approvalMs: options.approvalMs ?? 600_000,
@@ -60,15 +70,17 @@ async function open(options: { config?: ConfigInput; approvalMs?: number; direct
   watch = createWatch({
     store,
     desk: () => desk,
-    effects: { apply: host.apply },
+    effects: { apply: host.apply, decided: () => {} },
     rules,
     context: host.context,
-    findSecrets: async () => {
+    findSecrets: async payload => {
       looks++
-      return []
+      return options.secrets?.(payload) ? [{ kind: 'key', where: 'text' }] : []
     },
+    evidence: async () => options.evidence?.(),
     inspect: async () => ({ verdict: 'unsure', reason: 'who knows', by: 'inspector:rules' }),
     approvals,
+    retries: createRetries({ log: pino({ level: 'silent' }), now: Date.now }),
     log: pino({ level: 'silent' }),
     now: Date.now,
   })
@@ -78,22 +90,33 @@ async function open(options: { config?: ConfigInput; approvalMs?: number; direct
     }
   })
   desk.resume()
+  desk.runsGone()
   desk.ready()
   approvals.mend()
   await host.catalogue.start()
 
   /** A wish that needs a person, once that person has been asked. */
-  const want = async (folder: string, text = 'the secret', id = randomUUID()) => {
+  const want = async (folder: string, text = 'the secret', { id = randomUUID(), run = '' } = {}) => {
     const content =
       folder === 'main'
         ? { type: 'send_message', payload: { jid: 'chat:family', text } }
         : { type: 'call_service', payload: { tool: 'mail', arguments: { to: 'x@example.org', text } } }
-    const { seq, outcome } = await host.command(folder, id, content)
+    const { seq, outcome } = await host.command(folder, id, content, run)
     expect(outcome).toBeNull()
     await until('a person is asked', () => store.approvals.approval(seq) !== undefined)
     const row = store.approvals.approval(seq)
     if (!row) throw new Error('nobody is asked')
     return { ...row, id }
+  }
+  /** Once more what waits already: there is no other card for it. */
+  const wantSame = async (folder: string, text: string, id = randomUUID()) => {
+    const payload = { jid: 'chat:family', text }
+    const { seq } = await host.command(folder, id, { type: 'send_message', payload })
+    const before = looks
+    await until('it was looked at', () => looks > before)
+    await new Promise(resolve => setImmediate(resolve))
+    expect(store.approvals.approval(seq)).toBeUndefined()
+    return { seq, id }
   }
   const click = (folder: string, seq: number, decision: Decided, sender = 'ann', words?: string) =>
     chats.reception.decide('test', {
@@ -111,6 +134,7 @@ async function open(options: { config?: ConfigInput; approvalMs?: number; direct
     called,
     looks: () => looks,
     want,
+    wantSame,
     click,
     status: (seq: number) => store.approvals.approval(seq)?.status,
     /** what was said in a chat by agents and by the host, cards apart */
@@ -147,7 +171,7 @@ describe('what a person is asked', () => {
           action: {
             name: 'send_message',
             summary: 'say something in the chat chat:family',
-            payload: { fields: expect.arrayContaining([{ name: 'text', text: 'one' }]), more: 0 },
+            payload: { fields: expect.arrayContaining([{ name: 'text', text: '"one"' }]), more: 0 },
           },
           why: expect.stringContaining('has read secrets'),
           status: 'open',
@@ -177,6 +201,90 @@ describe('what a person is asked', () => {
     await new Promise(resolve => setImmediate(resolve))
     expect(host.store.messages({}).filter(({ kind }) => kind === 'approval')).toHaveLength(1)
     expect(host.store.approvals.approval(asked.seq)).toMatchObject({ code: asked.code })
+  })
+})
+
+describe('what is asked again and again', () => {
+  const cards = (host: Awaited<ReturnType<typeof open>>) =>
+    host.store.messages({}).filter(({ kind }) => kind === 'approval').length
+
+  test('is one card: a yes is for one of them, a no for all', async () => {
+    const host = await open()
+    const first = await host.want('main', 'hello')
+    const second = await host.wantSame('main', 'hello')
+    const third = await host.wantSame('main', 'hello')
+    expect(cards(host)).toBe(1)
+    host.click('main', first.seq, 'allow')
+    expect(host.said('family')).toEqual(['hello'])
+    // For the next one somebody is asked again.
+    expect([second, third].map(({ seq }) => host.status(seq))).toEqual(['open', undefined])
+    host.click('main', second.seq, 'deny')
+    await until('both are answered', () => host.sent(second.id).length + host.sent(third.id).length === 2)
+    expect([...host.sent(second.id), ...host.sent(third.id)]).toMatchObject([
+      { error: { code: 'denied' } },
+      { error: { code: 'denied' } },
+    ])
+    expect(cards(host)).toBe(2)
+    expect(host.said('family')).toEqual(['hello'])
+  })
+
+  test('and taken back each time is no longer put to anybody', async () => {
+    const host = await open()
+    for (let i = 0; i < 10; i++) {
+      const { seq, id } = await host.want('main', `text ${i}`)
+      await host.command('main', `c-${i}`, { type: 'cancel_request', payload: { request_id: id } })
+      await until('it is closed', () => host.status(seq) === 'withdrawn')
+    }
+    const content = { type: 'send_message', payload: { jid: 'chat:family', text: 'once more' } }
+    await host.command('main', 'r', content)
+    await until('it is refused', () => host.sent('r').length > 0)
+    expect(host.sent('r')).toMatchObject([{ error: { code: 'quota_exceeded' } }])
+    expect(cards(host)).toBe(10)
+    // Another group is asked for as ever.
+    expect(await host.want('family', 'hello')).toMatchObject({ status: 'open' })
+  })
+
+  test('and left open has an end, too', async () => {
+    const host = await open({ config: { limits: { openRequests: 20 } } })
+    for (const text of ['one', 'two']) await host.want('main', text)
+    await host.command('main', 'r', { type: 'send_message', payload: { jid: 'chat:family', text: 'three' } })
+    await until('it is refused', () => host.sent('r').length > 0)
+    expect(host.sent('r')).toMatchObject([{ error: { code: 'quota_exceeded' } }])
+    expect(cards(host)).toBe(2)
+  })
+})
+
+describe('what is released', () => {
+  test('is what was shown, or nothing', async () => {
+    const host = await open()
+    const content = { type: 'unregister_group', payload: { jid: 'text:shop' } }
+    const { seq } = await host.command('main', 'r', content)
+    await until('a person is asked', () => host.status(seq) === 'open')
+    expect(host.store.approvals.approval(seq)?.action.payload.fields).toContainEqual({
+      name: 'folder',
+      text: '"shop"',
+    })
+    // Another group has the chat by now.
+    await host.store.transaction(needs, transaction => {
+      transaction.deleteGroup('shop')
+      transaction.insertGroup(groupOf('bank', { jid: 'text:shop' }))
+    })
+    host.click('main', seq, 'allow')
+    await until('it is refused', () => host.sent('r').length > 0)
+    expect(host.sent('r')).toMatchObject([{ ok: false, error: { code: 'conflict' } }])
+    expect(host.store.group('bank')).toBeDefined()
+  })
+
+  test('is not asked about where nobody can be shown what it would do', async () => {
+    const host = await open({
+      evidence: async () => {
+        throw new Error('no disk')
+      },
+    })
+    await host.command('main', 'r', { type: 'send_message', payload: { jid: 'chat:family', text: 'x' } })
+    await until('it is refused', () => host.sent('r').length > 0)
+    expect(host.sent('r')).toMatchObject([{ error: { code: 'service_failed' } }])
+    expect(host.store.approvals.list({ limit: 10 })).toEqual([])
   })
 })
 
@@ -410,14 +518,56 @@ describe('"allow always"', () => {
   test('lets what is exactly the same and waits already happen too', async () => {
     const host = await open()
     const first = await host.want('main', 'hello')
-    const same = await host.want('main', 'hello')
+    await host.wantSame('main', 'hello')
     const other = await host.want('main', 'goodbye')
     expect(host.click('main', first.seq, 'always')).toMatchObject({ ok: true, approval: { rule: 1 } })
-    expect([first, same, other].map(({ seq }) => host.status(seq))).toEqual(['allowed', 'allowed', 'open'])
+    expect([first, other].map(({ seq }) => host.status(seq))).toEqual(['allowed', 'open'])
     expect(host.said('family')).toEqual(['hello', 'hello'])
     expect(host.click('main', other.seq, 'always')).toMatchObject({ ok: true, approval: { rule: 2 } })
     expect(host.store.approvals.rules('main')).toHaveLength(2)
     expect(host.store.approvals.rules('family')).toEqual([])
+  })
+
+  test('does not count once a secret is in it, and is not offered where there is one', async () => {
+    let isFound = false
+    const host = await open({ secrets: () => isFound })
+    const { seq } = await host.want('main', 'hello')
+    expect(host.click('main', seq, 'always')).toMatchObject({ ok: true, approval: { rule: 1 } })
+    isFound = true
+    const again = await host.want('main', 'hello')
+    expect(again).toMatchObject({
+      why: expect.stringContaining('looks like a secret'),
+      action: { always: false },
+    })
+    expect(host.click('main', again.seq, 'always')).toMatchObject({ error: { code: 'wrong_state' } })
+    expect(host.said('family')).toEqual(['hello'])
+    expect(host.click('main', again.seq, 'allow')).toMatchObject({ ok: true })
+    expect(host.said('family')).toEqual(['hello', 'hello'])
+  })
+
+  test('is not said in a chat that showed only a part of it', async () => {
+    const host = await open()
+    const { seq, code } = await host.want('main', 'x'.repeat(5000))
+    host.say('main', `always ${code}`)
+    expect(host.said('main')).toEqual([expect.stringContaining('Not all of it was shown here')])
+    expect(host.status(seq)).toBe('open')
+    expect(host.click('main', seq, 'always')).toMatchObject({ ok: true, approval: { rule: 1 } })
+  })
+
+  test('binds what was looked up for it, and has to be asked for anew when that is another', async () => {
+    let revision = 'aaaa'
+    const host = await open({ evidence: async () => ({ fields: { revision } }) })
+    const { seq, action } = await host.want('main', 'hello')
+    expect(action.payload.fields).toContainEqual({ name: 'revision', text: '"aaaa"' })
+    host.click('main', seq, 'always')
+    await host.command('main', 'same', {
+      type: 'send_message',
+      payload: { jid: 'chat:family', text: 'hello' },
+    })
+    await until('it is sent', () => host.said('family').length === 2)
+    revision = 'bbbb'
+    expect(await host.want('main', 'hello')).toMatchObject({ status: 'open' })
+    expect(host.said('family')).toHaveLength(2)
   })
 
   test('goes with its group, and its number does not come back', async () => {
@@ -475,7 +625,7 @@ describe('one that is over', () => {
     expect(host.sent(id)).toMatchObject([{ error: { code: 'expired' } }])
   })
 
-  test('because it was taken back, or its group is gone, and not because its container is', async () => {
+  test('because it was taken back, or its group or its container is gone', async () => {
     const host = await open()
     const taken = await host.want('main', 'one')
     await host.command('main', 'c-1', { type: 'cancel_request', payload: { request_id: taken.id } })
@@ -484,10 +634,20 @@ describe('one that is over', () => {
       error: { code: 'wrong_state', message: 'It is no longer needed.' },
     })
     await until('it is closed', () => host.status(taken.seq) === 'withdrawn')
-    const kept = await host.want('main', 'two')
+    const left = await host.want('main', 'two')
+    host.desk.containerGone('main')
+    await until('it is closed', () => host.status(left.seq) === 'withdrawn')
+    expect(host.sent(left.id)).toMatchObject([{ error: { code: 'cancelled' } }])
+    expect(host.click('main', left.seq, 'allow')).toMatchObject({ error: { code: 'wrong_state' } })
+    // Nobody ever waited for this one.
+    const plain = await host.command('main', undefined, {
+      type: 'send_message',
+      payload: { jid: 'chat:family', text: 'plain' },
+    })
+    await until('a person is asked', () => host.status(plain.seq) === 'open')
     host.desk.containerGone('main')
     await new Promise(resolve => setImmediate(resolve))
-    expect(host.click('main', kept.seq, 'allow')).toMatchObject({ ok: true })
+    expect(host.click('main', plain.seq, 'allow')).toMatchObject({ ok: true })
     const removed = await host.want('main', 'three')
     await host.store.transaction(needs, transaction => transaction.deleteGroup('main'))
     host.desk.groupGone('main')
@@ -496,7 +656,7 @@ describe('one that is over', () => {
     })
     await until('nothing is held', () => host.desk.open().length === 0)
     expect(host.status(removed.seq)).toBe('withdrawn')
-    expect(host.said('family')).toEqual(['two'])
+    expect(host.said('family')).toEqual(['plain'])
   })
 
   test('because something else let it happen, cannot be denied under the number it goes on with', async () => {
@@ -527,6 +687,20 @@ describe('after a crash', () => {
     expect(host.say('main', `allow ${code}`)).toMatchObject({ ok: true })
     await until('there is a receipt', () => host.sent(id).length > 0)
     expect(host.said('family')).toEqual(['hello'])
+  })
+
+  test('what a run had asked is taken back, as it ended with the host', async () => {
+    const before = await open()
+    const dead = await before.want('main', 'hello', { run: 'run-1' })
+    const other = await before.want('main', 'goodbye')
+    before.kill()
+    const host = await open({ directory: before.directory })
+    await until('it is closed', () => host.status(dead.seq) === 'withdrawn')
+    expect(host.sent(dead.id)).toMatchObject([{ ok: false, error: { code: 'cancelled' } }])
+    expect(host.click('main', dead.seq, 'allow')).toMatchObject({ error: { code: 'wrong_state' } })
+    // Whoever is no run of the host's may still wait.
+    expect(host.status(other.seq)).toBe('open')
+    expect(host.said('family')).toEqual([])
   })
 
   test('what was allowed has happened once, even if its card was not closed yet', async () => {
@@ -606,4 +780,21 @@ test('a card that cannot be stored is none: nobody is asked, nobody allows it, a
   expect(host.sent('r')).toMatchObject([{ error: { code: 'expired' } }])
   expect(host.status(seq)).toBeUndefined()
   expect(host.said('family')).toEqual([])
+})
+
+test('a person whom a full disk kept from being asked is asked once there is room', async () => {
+  const host = await open()
+  const { store } = host
+  const { transaction } = store
+  let failures = 0
+  vi.spyOn(store, 'transaction').mockImplementation((needs, work) => {
+    const looks = host.looks()
+    if (looks > 0 && looks < 3) {
+      failures++
+      throw new StoreFailure('database or disk is full')
+    }
+    return transaction(needs, work)
+  })
+  expect(await host.want('main')).toMatchObject({ status: 'open' })
+  expect(failures).toBe(2)
 })

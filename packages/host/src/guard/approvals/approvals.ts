@@ -5,6 +5,7 @@ import type { Config } from '../../config.ts'
 import type { Desk } from '../../services/desk.ts'
 import type { NewIncoming } from '../../store/agent-types.ts'
 import type { ApprovalRow, ApprovalStatus, Ending, Shown } from '../../store/approvals.ts'
+import { isStorageFailure } from '../../store/failure.ts'
 import type { Positions } from '../../store/positions.ts'
 import type { RequestRow } from '../../store/service-types.ts'
 import type { Store, Transaction } from '../../store/types.ts'
@@ -14,6 +15,7 @@ import { deciders, mayDecide, nameOf, operator, type Person, whoIs } from './app
 import { createAttempts } from './attempts.ts'
 import { type ApprovalCard, byId, cardOf, findApproval } from './card.ts'
 import { type Decided, decisionIn, newCode } from './code.ts'
+import { knownChats } from './lookalikes.ts'
 import { makeRule } from './rules.ts'
 import { cut, endingOf, reasonOf, shownAction, textOfApproval, wholeOf } from './text.ts'
 import { visible } from './visible.ts'
@@ -34,7 +36,7 @@ export interface Approvals {
   /** for the watch: a rule that lets it happen */
   ruleFor(group: string, digest: string): { by: `rule:${string}` } | undefined
   /** for the watch: a person has to decide */
-  ask(request: RequestRow, held: Held, why: string): void
+  ask(request: RequestRow, held: Held, why: string, hasSecrets?: boolean): void
   /** whether a person has been asked, and nothing has come of it yet */
   isAsked(seq: number): boolean
 
@@ -52,8 +54,8 @@ export interface Approvals {
   cardIn(message: { kind: string; id: number }): ApprovalCard | undefined
   cardOf(row: ApprovalRow): ApprovalCard
 
-  /** for the desk: the outcome of a request is durable */
-  over(request: Pick<RequestRow, 'seq'>, outcome: Outcome): void
+  /** for the desk: the outcome of a request is durable. Throws, with nothing done, if the store fails. */
+  over(request: RequestRow, outcome: Outcome): void
   /** after a start, once the desk knows what is open */
   mend(): void
 }
@@ -68,10 +70,10 @@ export type Settled = { ok: true; approval: ApprovalRow } | { ok: false; error: 
 
 export interface ApprovalsOptions {
   store: Store
-  config: Pick<Config, 'groups' | 'timezone'>
+  config: Pick<Config, 'groups' | 'timezone' | 'limits'>
   positions: Positions
-  watch(): Pick<Watch, 'release' | 'deny'> | undefined
-  desk(): Pick<Desk, 'open' | 'answer' | 'groupGone'> | undefined
+  watch(): Pick<Watch, 'release' | 'deny' | 'refuse'> | undefined
+  desk(): Pick<Desk, 'open' | 'isWaiting' | 'answer' | 'groupGone'> | undefined
   /** there is something new to show of it */
   changed(row: ApprovalRow): void
   /** there is something to deliver */
@@ -85,6 +87,11 @@ export interface ApprovalsOptions {
 const wrongCodesPerMinute = 5
 const strangersPerMinute = 5
 const longestWords = 500
+/** Of the requests that a group may have open, one in so many may wait for a person. */
+const openShare = 10
+/** So many may be asked and taken back in a while before nobody is asked for the group any more. */
+const takenBackCards = 10
+const takenBackMs = 600_000
 
 export function createApprovals(options: ApprovalsOptions): Approvals {
   const { store, config, positions, log, now } = options
@@ -102,6 +109,12 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       .desk()
       ?.open()
       .find(request => request.seq === seq && request.kind === 'held')
+
+  const digestAt = (seq: number): string | undefined => {
+    const request = heldAt(seq)
+    const held = request && heldIn(request)
+    return held && digestOf(held.action)
+  }
 
   /** What the request has come to: one that was released, and is still at work under the same number, was let through. */
   const outcomeOf = (seq: number): Outcome | null =>
@@ -121,7 +134,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   }
 
   /** Its request is over, by whatever way. */
-  const close = (row: ApprovalRow, outcome: Outcome | null) => {
+  const close = (row: ApprovalRow, outcome: Outcome | null, digest?: string) => {
     const closed: ApprovalRow = { ...row, status: statusOf(outcome), closedAt: now() }
     const isClosed = commit(transaction => {
       if (!transaction.closeApproval(row.seq, closed)) return false
@@ -147,6 +160,42 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     if (!isClosed) return
     options.changed(closed)
     options.said()
+    // Who is gone does not want it: nobody is asked again for a group that was removed.
+    if (digest !== undefined) askForNext(closed, digest)
+  }
+
+  /** Others of the group that want exactly this wait behind its card. */
+  const waitingBehind = (group: string, digest: string): { request: RequestRow; held: Held }[] => {
+    const desk = options.desk()
+    return (desk?.open() ?? []).flatMap(request => {
+      if (request.kind !== 'held' || request.group !== group || !desk?.isWaiting(request.seq)) return []
+      if (store.approvals.approval(request.seq)) return []
+      const held = heldIn(request)
+      return held && digestOf(held.action) === digest ? [{ request, held }] : []
+    })
+  }
+
+  /** A yes was for one of them; for the next a person is asked again. */
+  const askForNext = ({ group, why, action }: ApprovalRow, digest: string) => {
+    const [next] = waitingBehind(group, digest)
+    if (next) ask(next.request, next.held, why, !action.always)
+  }
+
+  /** Why nobody is asked for this group for now. */
+  const flooding = (folder: string, open: number): Refusal | undefined => {
+    if (open >= Math.ceil(config.limits.openRequests / openShare)) {
+      return refusal(
+        'quota_exceeded',
+        `${open} requests of this group wait for a person already. Wait for those.`,
+      )
+    }
+    const takenBack = store.approvals.withdrawnSince(folder, now() - takenBackMs)
+    return takenBack < takenBackCards
+      ? undefined
+      : refusal(
+          'quota_exceeded',
+          `People were asked ${takenBack} times in the last minutes for what was then taken back. Wait ten minutes.`,
+        )
   }
 
   const settle = (
@@ -157,6 +206,9 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   ): (Settled & { ok: false }) | { ok: true; approval: ApprovalRow; id: number | undefined } => {
     if (row.status !== 'open') return refused('wrong_state', endingOf(row))
     if (now() >= row.expiresAt) return refused('wrong_state', endingOf({ ...row, status: 'expired' }))
+    if (decision === 'always' && !row.action.always) {
+      return refused('wrong_state', 'This can only be allowed once: it is something else the next time.')
+    }
     const watch = options.watch()
     if (!watch) return refused('unavailable', 'The host is not ready for decisions yet.')
     const { seq } = row
@@ -164,12 +216,11 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     const held = request && heldIn(request)
     const by = nameOf(person)
     const words = decision === 'deny' ? cut(spoken.trim().toWellFormed(), longestWords) : ''
-    const isDone =
-      held !== undefined &&
-      (decision === 'deny'
+    const decideNow = (seq: number): boolean =>
+      decision === 'deny'
         ? watch.deny(seq, { by: whoIs(person), reason: `${by} said no. ${words}`.trim(), gate: 'ask' })
-        : watch.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' }))
-    if (!isDone) {
+        : watch.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' })
+    if (held === undefined || !decideNow(seq)) {
       const outcome = outcomeOf(seq)
       // What is still on the desk is over, and we are told in a moment.
       if (!request) close(row, outcome)
@@ -192,17 +243,69 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     })
     options.changed(settled.approval)
     options.said()
-    if (decision === 'always') releaseAlike(row.group, digest, person)
+    if (decision === 'allow') askForNext(row, digest)
+    else for (const { request } of waitingBehind(row.group, digest)) decideNow(request.seq)
     return { ok: true, ...settled }
   }
 
-  /** What waits already and is exactly this, need not be asked about either. */
-  const releaseAlike = (group: string, digest: string, person: Person) => {
-    for (const row of store.approvals.open()) {
-      if (row.group !== group) continue
-      const request = heldAt(row.seq)
-      const held = request && heldIn(request)
-      if (held && digestOf(held.action) === digest) settle(row, { decision: 'allow' }, person)
+  const ask: Approvals['ask'] = (request, held, why, hasSecrets = false) => {
+    const { seq, expiresAt } = request
+    try {
+      const group = store.group(request.group)
+      // After a restart the watch looks at it again; who was asked has been asked.
+      if (!group || store.approvals.approval(seq)) return
+      const open = store.approvals.open().filter(row => row.group === group.folder)
+      const digest = digestOf(held.action)
+      // Whoever decides about one card decides about the others, or is asked about them in turn.
+      if (open.some(row => digestAt(row.seq) === digest)) return
+      const refused = flooding(group.folder, open.length)
+      if (refused) {
+        options.watch()?.refuse(seq, refused)
+        return
+      }
+      const row: ApprovalRow = {
+        seq,
+        group: group.folder,
+        jid: group.jid,
+        messageId: positions.next(),
+        code: newCode(),
+        action: shownAction(held.action, knownChats(store.groups()), !hasSecrets),
+        taint: held.taint,
+        why: reasonOf(why, held.taint),
+        status: 'open',
+        decidedBy: null,
+        words: null,
+        rule: null,
+        createdAt: now(),
+        expiresAt,
+        closedAt: null,
+      }
+      const about = { deciders: deciders(config, group.folder), timezone: config.timezone }
+      commit(transaction => {
+        transaction.insertMessage({
+          ...textMessage(row.messageId, group, textOfApproval(row, about), row.createdAt),
+          kind: 'approval',
+        })
+        transaction.insertApproval(row)
+        transaction.audit({
+          at: row.createdAt,
+          group: group.folder,
+          actor: 'agent',
+          action: row.action.name,
+          summary: row.action.summary,
+          taint: held.taint,
+          gate: 'ask',
+          outcome: 'held',
+          reason: row.why,
+          requestId: request.reply?.id ?? null,
+        })
+      })
+      options.said()
+    } catch (error) {
+      // The watch asks again, once there is room.
+      if (isStorageFailure(error)) throw error
+      // Nobody is asked, so nobody allows it: the desk lets it expire.
+      log.error({ err: error, request: seq }, 'a person could not be asked')
     }
   }
 
@@ -222,55 +325,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       const rule = store.approvals.ruleFor(group, digest)
       return rule && { by: `rule:${rule.id}` }
     },
-    ask(request, held, why) {
-      const { seq, expiresAt } = request
-      try {
-        const group = store.group(request.group)
-        // After a restart the watch looks at it again; who was asked has been asked.
-        if (!group || store.approvals.approval(seq)) return
-        const row: ApprovalRow = {
-          seq,
-          group: group.folder,
-          jid: group.jid,
-          messageId: positions.next(),
-          code: newCode(),
-          action: shownAction(held.action),
-          taint: held.taint,
-          why: reasonOf(why, held.taint),
-          status: 'open',
-          decidedBy: null,
-          words: null,
-          rule: null,
-          createdAt: now(),
-          expiresAt,
-          closedAt: null,
-        }
-        const about = { deciders: deciders(config, group.folder), timezone: config.timezone }
-        commit(transaction => {
-          transaction.insertMessage({
-            ...textMessage(row.messageId, group, textOfApproval(row, about), row.createdAt),
-            kind: 'approval',
-          })
-          transaction.insertApproval(row)
-          transaction.audit({
-            at: row.createdAt,
-            group: group.folder,
-            actor: 'agent',
-            action: row.action.name,
-            summary: row.action.summary,
-            taint: held.taint,
-            gate: 'ask',
-            outcome: 'held',
-            reason: row.why,
-            requestId: request.reply?.id ?? null,
-          })
-        })
-        options.said()
-      } catch (error) {
-        // Nobody is asked, so nobody allows it: the desk lets it expire.
-        log.error({ err: error, request: seq }, 'a person could not be asked')
-      }
-    },
+    ask,
     isAsked: seq => store.approvals.approval(seq)?.status === 'open',
 
     mayDecide: ({ folder }, person) => mayDecide(config, folder, person),
@@ -292,6 +347,12 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
           wrongCodes.count(jid)
           log.warn({ group: folder, jid, sender: person.sender }, 'a wrong code was said')
           return reply(said, 'Nothing waits here under this code.')
+        }
+        if (meant.decision === 'always' && row.action.payload.more > 0) {
+          return reply(
+            said,
+            `Not all of it was shown here. Look at it with approvals show ${row.seq}, or in the console.`,
+          )
         }
         const settled = settle(row, meant, person, said)
         return settled.ok ? settled.id : reply(said, settled.error.message)
@@ -315,7 +376,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     wholeOf({ seq }) {
       const request = heldAt(seq)
       const held = request && heldIn(request)
-      return held && wholeOf(held.action.payload)
+      return held && wholeOf(held.action.payload, knownChats(store.groups()))
     },
     cardIn({ kind, id }) {
       const row = kind === 'approval' ? store.approvals.byMessage(id) : undefined
@@ -323,14 +384,11 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     },
     cardOf: row => cardOf(config, row),
 
-    over({ seq }, outcome) {
-      try {
-        const row = store.approvals.approval(seq)
-        if (row?.status === 'open') close(row, outcome)
-      } catch (error) {
-        // Whoever decides it is told that it is over, and the next start closes it.
-        log.error({ err: error, request: seq }, 'an approval that is over could not be closed')
-      }
+    over(request, outcome) {
+      const row = store.approvals.approval(request.seq)
+      if (row?.status !== 'open') return
+      const held = heldIn(request)
+      close(row, outcome, held && digestOf(held.action))
     },
     mend() {
       const desk = options.desk()

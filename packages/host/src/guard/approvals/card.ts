@@ -6,7 +6,7 @@ import { codeIn } from './code.ts'
 /** As people see it. The code is not part of it: whoever sees a card has buttons. */
 export interface ApprovalCard {
   id: string
-  action: ApprovalRow['action']
+  action: Omit<ApprovalRow['action'], 'always'>
   why: string
   status: ApprovalStatus
   decided_by: string | null
@@ -15,11 +15,16 @@ export interface ApprovalCard {
   expires_at: string
   /** whether the operator may */
   can_decide: boolean
+  /** whether that may be for ever */
+  can_always: boolean
 }
 
-export const cardOf = (config: Pick<Config, 'groups'>, row: ApprovalRow): ApprovalCard => ({
+export const cardOf = (
+  config: Pick<Config, 'groups'>,
+  { action: { always, ...action }, ...row }: ApprovalRow,
+): ApprovalCard => ({
   id: String(row.seq),
-  action: row.action,
+  action,
   why: row.why,
   status: row.status,
   decided_by: row.decidedBy,
@@ -27,6 +32,7 @@ export const cardOf = (config: Pick<Config, 'groups'>, row: ApprovalRow): Approv
   always: row.rule !== null,
   expires_at: new Date(row.expiresAt).toISOString(),
   can_decide: row.status === 'open' && mayDecide(config, row.group, operator),
+  can_always: row.status === 'open' && always,
 })
 
 export const byId = (approvals: Pick<ApprovalStore, 'approval'>, id: string): ApprovalRow | undefined =>

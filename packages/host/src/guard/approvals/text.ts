@@ -1,53 +1,105 @@
 import type { ApprovalRow, Shown } from '../../store/approvals.ts'
 import type { Action, Taint } from '../types.ts'
-import { visible } from './visible.ts'
+import { type KnownChats, letterNotes } from './lookalikes.ts'
+import { countHidden, quoted, quotedStart, visible } from './visible.ts'
 
 const shownCharacters = 600
 const shownFields = 20
 const longestName = 60
 const longestSummary = 300
 const longestWhy = 500
+const longestNoted = 20_000
 
 export const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`
 
-/** Everything that is in it, a line for each field. */
-export const wholeOf = (payload: Action['payload']): Shown => ({
-  fields: Object.entries(payload)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => ({ name: visible(name), text: textOf(value) })),
+interface Leaf {
+  name: string
+  value: unknown
+}
+
+/** Every value by itself, under its path: nothing that is nested can pass for a field of its own. */
+function* leavesOf(value: unknown, name: string): Generator<Leaf> {
+  const inner: [string, unknown][] = Array.isArray(value)
+    ? value.map((item, i) => [`${name}[${i}]`, item])
+    : typeof value === 'object' && value !== null
+      ? Object.entries(value).map(([key, item]) => [name === '' ? key : `${name}.${key}`, item])
+      : []
+  if (inner.length === 0 && name !== '') yield { name, value }
+  for (const [path, item] of inner) if (item !== undefined) yield* leavesOf(item, path)
+}
+
+const plainName = /^[\w.[\]-]+$/
+const nameFor = (name: string): string =>
+  plainName.test(name) && name.length <= longestName ? name : quotedStart(name, longestName).text
+
+function shownLeaf({ name, value }: Leaf, length: number, chats: KnownChats): Shown['fields'][number] {
+  const text = typeof value === 'string' ? value : undefined
+  const { text: shown, more } =
+    text === undefined ? { text: JSON.stringify(value) ?? '', more: 0 } : quotedStart(text, length)
+  const notes = text === undefined ? [] : notesOn(text, /(?:^|\.)(?:jid|chat)$/.test(name), chats)
+  return {
+    name: nameFor(name),
+    text: shown,
+    ...(more > 0 ? { more } : {}),
+    ...(notes.length > 0 ? { note: notes.join('; ') } : {}),
+  }
+}
+
+function notesOn(text: string, isChat: boolean, chats: KnownChats): string[] {
+  const count = countHidden(text.slice(0, longestNoted))
+  const lookalike = isChat ? chats.lookalike(text) : undefined
+  return [
+    ...(lookalike === undefined
+      ? []
+      : [`looks like ${quoted(lookalike.jid)} (the group ${lookalike.folder}), but is another chat`]),
+    ...(isChat && !chats.has(text) ? ['no group has this chat'] : []),
+    ...(count === 0 ? [] : [count === 1 ? 'has 1 invisible character' : `has ${count} invisible characters`]),
+    ...letterNotes(text),
+  ]
+}
+
+/** Everything that is in it, field by field. */
+export const wholeOf = (payload: Action['payload'], chats: KnownChats): Shown => ({
+  fields: [...leavesOf(payload, '')].map(leaf => shownLeaf(leaf, Number.POSITIVE_INFINITY, chats)),
   more: 0,
 })
 
-const textOf = (value: unknown): string =>
-  visible(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
-
 /** Some hundred characters of it. Short fields are shown whole, so that a long one cannot push them out of sight. */
-export function shortOf(payload: Action['payload']): Shown {
-  const { fields } = wholeOf(payload)
-  const all = fields.reduce((sum, { name, text }) => sum + name.length + text.length, 0)
-  const kept = fields.slice(0, shownFields)
-  const lengths = new Map<(typeof kept)[number], number>()
+export function shortOf(payload: Action['payload'], chats: KnownChats): Shown {
+  const leaves = [...leavesOf(payload, '')]
+  const kept = leaves.slice(0, shownFields)
+  const lengths = new Map<Leaf, number>()
   let left = shownCharacters
-  const byLength = kept.toSorted((a, b) => a.text.length - b.text.length)
-  for (const [i, field] of byLength.entries()) {
-    const length = Math.min(field.text.length, Math.floor(left / (byLength.length - i)))
-    lengths.set(field, length)
+  const byLength = kept.toSorted((a, b) => lengthOf(a) - lengthOf(b))
+  for (const [i, leaf] of byLength.entries()) {
+    const length = Math.min(lengthOf(leaf), Math.floor(left / (byLength.length - i)))
+    lengths.set(leaf, length)
     left -= length
   }
-  const shown = kept.map(field => ({
-    name: field.name.slice(0, longestName).toWellFormed(),
-    text: field.text.slice(0, lengths.get(field)).toWellFormed(),
-  }))
-  const characters = shown.reduce((sum, { name, text }) => sum + name.length + text.length, 0)
-  return { fields: shown, more: all - characters }
+  const fields = kept.map(leaf => shownLeaf(leaf, lengths.get(leaf) ?? 0, chats))
+  const cut = fields.reduce((sum, { more = 0 }) => sum + more, 0)
+  const rest = leaves.slice(shownFields).reduce((sum, leaf) => sum + leaf.name.length + lengthOf(leaf), 0)
+  return { fields, more: cut + rest }
 }
 
-export const shownAction = ({ name, summary, payload }: Action): ApprovalRow['action'] => ({
-  name: cut(visible(name), longestName),
-  summary: cut(visible(summary), longestSummary),
-  payload: shortOf(payload),
-})
+/** As it is shown, escapes and all, as far as that matters here. */
+const lengthOf = ({ value }: Leaf): number =>
+  typeof value !== 'string' ? 0 : value.length > shownCharacters ? value.length : quoted(value).length
+
+export const shownAction = (
+  { name, summary, payload }: Action,
+  chats: KnownChats,
+  mayAlways: boolean,
+): ApprovalRow['action'] => {
+  const shown = shortOf(payload, chats)
+  return {
+    name: cut(visible(name), longestName),
+    summary: cut(visible(summary).replace(/ {2,}/g, ' '), longestSummary),
+    payload: shown,
+    always: mayAlways && shown.fields.length > 0,
+  }
+}
 
 /** Why a person is asked, with what the conversation has read, unless that is the reason anyway. */
 export function reasonOf(why: string, { corrupted, secret }: Taint): string {
@@ -69,14 +121,20 @@ export function textOfApproval(
   const rest = more > 0 ? [`│ … and ${more} characters more: npx hatchway approvals show ${seq}`] : []
   return [
     `The agent wants to ${action.summary}`,
-    ...fields.map(({ name, text }) => `│ ${name}: ${text}`),
+    ...fields.flatMap(({ name, text, note }) => [
+      `│ ${name}: ${text}`,
+      ...(note === undefined ? [] : [`│ ⚠ ${note}`]),
+    ]),
     ...rest,
     '',
     `You are asked because: ${why}`,
     `Until ${instant(expiresAt, timezone)} ${deciders} can decide, by writing one of these lines. After that it is not done.`,
     `allow ${code}`,
     `deny ${code} (and why, if you like)`,
-    `always ${code} (from now on this group may do exactly this without asking)`,
+    // What is not shown whole is not allowed for ever.
+    ...(action.always && more === 0
+      ? [`always ${code} (from now on this group may do exactly this without asking)`]
+      : []),
   ].join('\n')
 }
 

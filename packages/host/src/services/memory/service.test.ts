@@ -228,7 +228,7 @@ test('memories outlive the service', async () => {
   await before.group('a').save('k', 'kept for later')
   await before.service.stop?.()
   await expect(before.group('a').list()).rejects.toThrow('The memories are closed.')
-  expect(readdirSync(directory)).toEqual(['a.db'])
+  expect(readdirSync(directory)).toEqual(['a.db', 'a.db-journal'])
   const after = openMemory({ directory })
   expect(await after.group('a').keys('later')).toEqual(['k'])
 })

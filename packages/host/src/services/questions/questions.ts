@@ -1,5 +1,4 @@
 import { type Outcome, type Refusal, refusal } from '@hatchway/protocol'
-import type { Logger } from 'pino'
 import { z } from 'zod'
 import type { Choice } from '../../channels/types.ts'
 import type { NewIncoming } from '../../store/agent-types.ts'
@@ -25,7 +24,7 @@ export interface Questions {
   take(meant: Meant, said: NewIncoming): number | undefined
   /** one question answered in its card */
   choose(chat: { jid: string; folder: string }, choice: Choice): QuestionRow | Refusal
-  /** for the desk: the outcome of a request is durable */
+  /** for the desk: the outcome of a request is durable. Throws, with nothing done, if the store fails. */
   over(request: Pick<RequestRow, 'seq' | 'kind'>, outcome: Outcome): void
   /** after a start, once the desk knows what is open */
   mend(): void
@@ -42,12 +41,11 @@ export interface QuestionsOptions {
   isRegistered(folder: string): boolean
   /** there is something new to show of it */
   changed(row: QuestionRow): void
-  log: Logger
   now(): number
 }
 
 export function createQuestions(options: QuestionsOptions): Questions {
-  const { store, log, now } = options
+  const { store, now } = options
 
   /** false: it is over */
   const settle = (row: QuestionRow): boolean => options.desk()?.answer(row.seq, outcomeOf(row)) ?? false
@@ -131,13 +129,8 @@ export function createQuestions(options: QuestionsOptions): Questions {
     },
     over({ seq, kind }, outcome) {
       if (kind !== 'question') return
-      try {
-        const row = store.question(seq)
-        if (row?.status === 'open') close(row, outcome)
-      } catch (error) {
-        // Whoever answers it is told that it is over, and the next start closes it.
-        log.error({ err: error, request: seq }, 'a question that is over could not be closed')
-      }
+      const row = store.question(seq)
+      if (row?.status === 'open') close(row, outcome)
     },
     mend() {
       const desk = options.desk()

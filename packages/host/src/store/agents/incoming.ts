@@ -109,7 +109,7 @@ export function createIncomingTable({ sql, atomically }: Connection): IncomingTa
       atomically(
         () =>
           void sql(
-            `UPDATE incoming SET status = CASE calls WHEN 1 THEN 'waiting' ELSE 'context' END, run_id = NULL
+            `UPDATE incoming SET status = CASE calls WHEN 1 THEN 'waiting' ELSE 'context' END
              WHERE run_id = ? AND status = 'given'`,
           ).run(runId),
       ),

@@ -75,7 +75,7 @@ export function createOccurrenceTable({ sql, atomically }: Connection): Occurren
   const end: OccurrenceTable['end'] = (id, { status, result, error, endedAt }) => {
     const row = sql(
       `UPDATE occurrences SET status = ?, result = ?, error = ?, ended_at = ? WHERE id = ? AND ${open}
-       RETURNING task_id, started_at`,
+       RETURNING task_id, group_folder, started_at`,
     ).get(status, result, error, endedAt, id)
     if (!row) return false
     const note = status === 'failed' ? `Error: ${error ?? 'unknown'}` : (result ?? error)
@@ -84,6 +84,15 @@ export function createOccurrenceTable({ sql, atomically }: Connection): Occurren
       note === null ? null : cut(note),
       row.task_id ?? null,
     )
+    // Others see the result, and it was made of what the group had read.
+    sql("DELETE FROM taints WHERE group_folder = ? AND context = 'result:' || ?").run(
+      row.group_folder ?? null,
+      row.task_id ?? null,
+    )
+    sql(
+      `INSERT INTO taints SELECT group_folder, 'result:' || ?, corrupted_at, corrupted_by, secret_at, secret_by
+       FROM taints WHERE group_folder = ? AND context = 'session'`,
+    ).run(row.task_id ?? null, row.group_folder ?? null)
     return true
   }
 

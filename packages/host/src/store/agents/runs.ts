@@ -1,13 +1,12 @@
 import { runFromRow, stepFromRow } from '../agent-rows.ts'
-import type { AgentStore, RunStatus } from '../agent-types.ts'
+import type { AgentStore, RunRow, RunStatus } from '../agent-types.ts'
 import { assignments, type Connection, where } from '../connection.ts'
 
-type Part = Pick<
-  AgentStore,
-  'insertRun' | 'updateRun' | 'run' | 'runs' | 'addSteps' | 'steps' | 'session' | 'setSession'
->
+type Part = Pick<AgentStore, 'updateRun' | 'run' | 'runs' | 'addSteps' | 'steps' | 'session' | 'setSession'>
 
 export interface RunTables extends Part {
+  /** inside a transaction that is open already */
+  insertRun(run: RunRow): void
   /** inside a transaction that is open already; false: it is no longer running */
   noteTurn(runId: string, sessionId: string | null, result: string | null): boolean
   putSession(group: string, sessionId: string): void
@@ -20,10 +19,13 @@ const statusIs: Readonly<Record<RunStatus, string>> = {
   running: "status = 'running'",
   done: "status = 'done'",
   failed: "status = 'failed'",
+  stopped: "status = 'stopped'",
 }
 
 const changeable = {
   sessionId: 'session_id',
+  sandbox: 'sandbox',
+  image: 'image',
   status: 'status',
   endedAt: 'ended_at',
   result: 'result',
@@ -41,26 +43,24 @@ export function createRunTables({ sql, atomically }: Connection): RunTables {
 
   return {
     insertRun: run =>
-      atomically(
-        () =>
-          void sql(
-            `INSERT INTO runs (id, group_folder, kind, task_id, occurrence_id, sandbox, driver, session_id, status,
-             started_at, ended_at, result, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-          ).run(
-            run.id,
-            run.group,
-            run.kind,
-            run.taskId,
-            run.occurrenceId,
-            run.sandbox,
-            run.driver,
-            run.sessionId,
-            run.status,
-            run.startedAt,
-            run.endedAt,
-            run.result,
-            run.error,
-          ),
+      void sql(
+        `INSERT INTO runs (id, group_folder, kind, task_id, occurrence_id, sandbox, image, driver, session_id, status,
+         started_at, ended_at, result, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ).run(
+        run.id,
+        run.group,
+        run.kind,
+        run.taskId,
+        run.occurrenceId,
+        run.sandbox,
+        run.image,
+        run.driver,
+        run.sessionId,
+        run.status,
+        run.startedAt,
+        run.endedAt,
+        run.result,
+        run.error,
       ),
     updateRun(id, change) {
       const { text, values } = assignments(changeable, change)

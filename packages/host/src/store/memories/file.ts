@@ -48,8 +48,10 @@ export function openMemoryFile(place: Place, owner: MemoryOwner): MemoryFile {
 function open(path: string, durability: Place['durability'], owner: MemoryOwner): DatabaseSync | undefined {
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {
+    // Not WAL: its index is a file in memory (mmap), and where a full disk has no block for a page of it the kernel
+    // ends the whole process with SIGBUS. A file of ours alone could do without, but backups read this one beside us.
     database.exec(`
-      PRAGMA journal_mode = WAL;
+      PRAGMA journal_mode = PERSIST;
       PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'};
       PRAGMA temp_store = MEMORY;
       PRAGMA cache_size = -8000;
@@ -92,7 +94,7 @@ function moveAside(directory: string, name: string): void {
   while (existsSync(join(directory, `${name}.${number}.db`))) number++
   const to = join(directory, `${name}.${number}.db`)
   // The log first: a file without its log could lose its last changes, a log without its file says nothing.
-  for (const log of ['-wal', '-shm']) if (existsSync(from + log)) renameSync(from + log, to + log)
+  for (const log of ['-journal', '-wal', '-shm']) if (existsSync(from + log)) renameSync(from + log, to + log)
   renameSync(from, to)
 }
 

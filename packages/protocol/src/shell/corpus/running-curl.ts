@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are shell commands
 
-import type { Judged } from './types.ts'
+import type { NotHarmless } from './types.ts'
 
 /** Ways to run curl, open and disguised. The tests run each of them in bash, with a curl that only leaves a mark. */
-export const runningCurl: Judged = {
+export const runningCurl: NotHarmless = {
   network: [
     "bash -c 'curl evil'",
     "bash -ec 'curl evil'",

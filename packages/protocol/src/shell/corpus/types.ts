@@ -1,4 +1,2 @@
-import type { ShellClass } from '../types.ts'
-
-/** Commands by the class they have to be given. */
-export type Judged = Partial<Record<Exclude<ShellClass, 'harmless'>, readonly string[]>>
+/** Commands that are not harmless, by what is wrong with them. */
+export type NotHarmless = Readonly<Record<string, readonly string[]>>

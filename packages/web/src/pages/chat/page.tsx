@@ -7,7 +7,16 @@ import { useMay } from '../../shell/me.ts'
 import { hrefOf, replace, useRoute } from '../../shell/route.ts'
 import { Composer } from './composer.tsx'
 import { EntryView, OutgoingView } from './entry.tsx'
-import { type ChatState, cardsIn, enterChat, leaveChat, noteRead, toSeeTo, useChats } from './store.ts'
+import {
+  type ChatState,
+  cardsIn,
+  deliver,
+  enterChat,
+  leaveChat,
+  noteRead,
+  toSeeTo,
+  useChats,
+} from './store.ts'
 
 /** What people and agents say, and where they are asked. */
 const ideas = [
@@ -261,6 +270,23 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
             <i />
           </span>
           <span>{assistant} is writing</span>
+          {canWrite && (
+            <button
+              type="button"
+              className="quiet"
+              onClick={() =>
+                deliver({
+                  id: crypto.randomUUID(),
+                  jid: room.jid,
+                  text: '/stop',
+                  files: [],
+                  failed: undefined,
+                })
+              }
+            >
+              Stop
+            </button>
+          )}
         </p>
       </div>
       <Composer

@@ -9,7 +9,7 @@ import type {
   Room,
 } from '../../host/answers.ts'
 import { ask, change, messageOf } from '../../host/ask.ts'
-import { chatEvents } from '../../live/streams.ts'
+import { chatEvents, feed } from '../../live/streams.ts'
 import type { Choice } from '../../parts/question-card.tsx'
 
 /**
@@ -194,7 +194,16 @@ const ignore = (): void => {}
 
 export function startChats(): () => void {
   state = nothing
-  return chatEvents.on(onEvent)
+  const stops = [
+    chatEvents.on(onEvent),
+    // What has to stay on screen may have come, or be over.
+    feed.on(event => {
+      if (event.kind === 'changed' && event.what === 'status') loadStatus().catch(ignore)
+    }),
+  ]
+  return () => {
+    for (const stop of stops) stop()
+  }
 }
 
 /** What has become of a card. While events come, they bring it, in the order in which it happened. */

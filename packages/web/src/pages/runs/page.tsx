@@ -1,5 +1,6 @@
 import type { GroupDetails, Run, Transcript } from '../../host/answers.ts'
-import { pathOf } from '../../host/ask.ts'
+import { change, pathOf } from '../../host/ask.ts'
+import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { clockOf, spanOf } from '../../parts/figures.ts'
 import { GroupSelect, Select } from '../../parts/filters.tsx'
@@ -18,10 +19,22 @@ import {
 } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
+import { useMay } from '../../shell/me.ts'
 import { hrefOf, replace, useRoute } from '../../shell/route.ts'
 
 /** What agents did: runs, and the steps of each. */
-const tones: Readonly<Record<Run['status'], Tone>> = { running: 'mark', done: 'good', failed: 'bad' }
+const tones: Readonly<Record<Run['status'], Tone>> = {
+  running: 'mark',
+  done: 'good',
+  failed: 'bad',
+  stopped: 'warn',
+}
+
+/** What ran, and where: an image may bring an agent of its own. */
+const agentOf = ({ driver, image, sandbox }: Run) =>
+  image === null
+    ? `${visible(driver)} in ${visible(sandbox)}`
+    : `${driver === 'image' ? '' : `${visible(driver)} from `}${visible(image)} in ${visible(sandbox)}`
 
 const tookOf = ({ started_at, ended_at }: Run) =>
   ended_at === null ? undefined : spanOf((Date.parse(ended_at) - Date.parse(started_at)) * 1000)
@@ -49,7 +62,7 @@ function RunList() {
           label="Status"
           all="All"
           value={status}
-          options={['running', 'done', 'failed']}
+          options={['running', 'done', 'failed', 'stopped']}
           change={text => filter({ status: text })}
         />
         {task !== undefined && (
@@ -85,9 +98,7 @@ function RunList() {
                   <p className="hint">{shortly(run.error ?? run.result ?? '', 100)}</p>
                 </td>
                 <td data-name="Group">{visible(run.group)}</td>
-                <td data-name="Agent">
-                  {visible(run.driver)} in {visible(run.sandbox)}
-                </td>
+                <td data-name="Agent">{agentOf(run)}</td>
                 <td data-name="Began">
                   <Time at={run.started_at} />
                 </td>
@@ -110,7 +121,14 @@ function RunView({ id }: { id: string }) {
     <PageFrame
       title={run ? `${run.kind === 'task' ? 'Task' : 'Conversation'} of ${visible(run.group)}` : 'Run'}
       hint={<a href={hrefOf('runs')}>All runs</a>}
-      actions={run && <Badge tone={tones[run.status]}>{run.status}</Badge>}
+      actions={
+        run && (
+          <>
+            <Badge tone={tones[run.status]}>{run.status}</Badge>
+            {run.status === 'running' && <StopRun id={run.id} />}
+          </>
+        )
+      }
     >
       <Waiting value={run} trouble={trouble} />
       {run && (
@@ -124,7 +142,7 @@ function RunView({ id }: { id: string }) {
                     {visible(run.group)}
                   </a>,
                 ],
-                ['Agent', `${visible(run.driver)} in ${visible(run.sandbox)}`],
+                ['Agent', agentOf(run)],
                 ['Began', <Time key="began" at={run.started_at} />],
                 ['Took', tookOf(run) ?? 'goes on'],
                 [
@@ -170,6 +188,23 @@ function RunView({ id }: { id: string }) {
         </>
       )}
     </PageFrame>
+  )
+}
+
+function StopRun({ id }: { id: string }) {
+  const { attempt, isBusy, trouble } = useAction()
+  if (!useMay('approver')) return undefined
+  return (
+    <>
+      <Trouble>{trouble}</Trouble>
+      <button
+        type="button"
+        disabled={isBusy}
+        onClick={() => attempt(() => change('POST', `/api/host/runs/${encodeURIComponent(id)}/stop`))}
+      >
+        Stop
+      </button>
+    </>
   )
 }
 

@@ -3,13 +3,15 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../child.ts'
-import { ask, findProgram } from '../command.ts'
+import { type Answer, ask, findProgram } from '../command.ts'
 import type { OciOptions } from '../oci.ts'
 import { signal } from '../processes.ts'
 
 /** Engines of a test's own, with everything they keep in a temporary folder, gone afterwards. */
 export interface EngineRig {
   options: OciOptions
+  /** the engine itself, past the sandbox */
+  ask(...args: string[]): Promise<Answer>
   process: ChildProcess | undefined
   restart(): Promise<void>
   stop(): Promise<void>
@@ -60,6 +62,7 @@ export async function startDockerEngine(): Promise<EngineRig | undefined> {
   await begin()
   return {
     options,
+    ask: (...args) => ask('docker', args, { timeoutMs: 20_000, environment }),
     get process() {
       return daemon
     },
@@ -86,15 +89,18 @@ export async function preparePodman(): Promise<EngineRig | undefined> {
     '--events-backend=file',
   ]
   const environment = { ...process.env, CONTAINERS_CONF: join(home, 'containers.conf') }
+  const podman = (...args: string[]) =>
+    ask('podman', ['--cgroup-manager=cgroupfs', ...globalArguments, ...args], {
+      timeoutMs: 20_000,
+      environment,
+    })
   return {
     options: { environment, globalArguments, graceMs: 500 },
+    ask: podman,
     process: undefined,
     restart: () => Promise.resolve(),
     stop: async () => {
-      await ask('podman', ['--cgroup-manager=cgroupfs', ...globalArguments, 'rm', '--all', '--force'], {
-        timeoutMs: 10_000,
-        environment,
-      })
+      await podman('rm', '--all', '--force')
       await clear(home)
     },
   }

@@ -231,17 +231,48 @@ const fill = (path, most) => {
   finally { fs.closeSync(file); fs.rmSync(path) }
   return { written }
 }
+const open = path => attempt(() => fs.closeSync(fs.openSync(path, 'r+')))
+// Every family by its number, with each kind of socket, which only Perl can ask for.
+const tryAll = \`
+  my @families = (0..45, 256, 65537, 4294967336, -1);
+  for my $family (@families) { for my $kind (1..5) { if (socket(my $one, $family, $kind, 0)) { print "$family "; last } } }
+  print '|';
+  for my $family (@families) { for my $kind (1..5) { if (socketpair(my $one, my $other, $family, $kind, 0)) { print "$family "; last } } }
+\`
+// A program of a few bytes that asks for a unix socket: as this machine does, as i386 does, and as x32 does.
+const asks = { own: 'b829000000bf01000000be0100000031d20f05', i386: 'b867010000bb01000000b90100000031d2cd80', x32: 'b829000040bf01000000be0100000031d20f05' }
+const program = code => {
+  const bytes = Buffer.alloc(256)
+  bytes.write('7f454c4602010100', 0, 'hex')
+  bytes.writeUInt16LE(2, 16); bytes.writeUInt16LE(62, 18); bytes.writeUInt32LE(1, 20)
+  bytes.writeBigUInt64LE(0x400078n, 24); bytes.writeBigUInt64LE(64n, 32)
+  bytes.writeUInt16LE(64, 52); bytes.writeUInt16LE(56, 54); bytes.writeUInt16LE(1, 56)
+  bytes.writeUInt32LE(1, 64); bytes.writeUInt32LE(5, 68)
+  bytes.writeBigUInt64LE(0x400000n, 80); bytes.writeBigUInt64LE(0x400000n, 88)
+  bytes.writeBigUInt64LE(256n, 96); bytes.writeBigUInt64LE(256n, 104); bytes.writeBigUInt64LE(4096n, 112)
+  // and ends with 1 if the answer was an error
+  bytes.write(code + 'c1e81f89c7b83c0000000f05', 120, 'hex')
+  const path = '/workspace/group/asks'
+  fs.writeFileSync(path, bytes, { mode: 0o700 })
+  try { return spawnSync(path).status } finally { fs.rmSync(path) }
+}
 const write = path => attempt(() => fs.writeFileSync(path, 'x'))
 const facts = async () => ({
   uid: process.getuid(), gid: process.getgid(), user: os.userInfo().username,
   status: Object.fromEntries(fs.readFileSync('/proc/self/status', 'utf8').split('\\n').map(line => line.split(/:\\s*/))),
   environment: process.env, cwd: process.cwd(),
-  interfaces: Object.keys(os.networkInterfaces()),
+  interfaces: fs.readFileSync('/proc/net/dev', 'utf8').split('\\n').slice(2, -1).map(line => line.split(':')[0].trim()),
+  sockets: spawnSync('perl', ['-e', tryAll], { encoding: 'utf8' }).stdout,
+  programs: process.arch === 'x64' ? Object.fromEntries(Object.entries(asks).map(([name, code]) => [name, program(code) === 0])) : { own: true, i386: false, x32: false },
+  lookup: await new Promise(resolve => require('node:dns').lookup('localhost', { all: true }, (error, all) => resolve(error ? error.code : all.length > 0))),
+  settings: ['/proc/sys/kernel/core_pattern', '/proc/sys/kernel/hostname', '/proc/sys/net/ipv4/ip_forward', '/proc/sys/fs/mqueue/queues_max', '/proc/sysrq-trigger', '/proc/irq/default_smp_affinity', '/proc/kcore', '/sys/kernel/uevent_helper', '/sys/kernel/mm/transparent_hugepage/enabled'].map(path => [path, open(path)]),
+  tells: ['/proc/keys', '/proc/timer_list', '/proc/kcore', '/sys/firmware/acpi/tables/DSDT'].map(path => [path, attempt(() => fs.readFileSync(path, 'utf8').slice(0, 100))]),
+  mountTable: fs.readFileSync('/proc/self/mountinfo', 'utf8'),
+  firstProcess: ['cmdline', 'environ', 'cgroup', 'mountinfo'].map(name => attempt(() => fs.readFileSync('/proc/1/' + name, 'utf8'))),
   routes: attempt(() => fs.readFileSync('/proc/net/route', 'utf8').trim().split('\\n').length - 1),
   host: await connect({ host: '127.0.0.1', port: PORT }),
   secret: attempt(() => fs.readFileSync(SECRET, 'utf8')), other: attempt(() => fs.readFileSync(OTHER, 'utf8')),
   hostFiles: ['/root', '/home', '/var/lib', '/work', '/etc/shadow', '/etc/ssh', '/var/run/docker.sock', '/sys/fs/cgroup/cgroup.procs'].map(path => [path, attempt(() => fs.statSync(path).isDirectory() ? fs.readdirSync(path) : 'file')]),
-  firstEnvironment: attempt(() => fs.readFileSync('/proc/1/environ', 'utf8')),
   parent: write('/workspace/ipc/x.json'), snapshotWrite: write('/workspace/ipc/current_tasks.json'),
   swap: attempt(() => fs.renameSync('/workspace/ipc/tasks', '/workspace/ipc/other')),
   link: attempt(() => fs.symlinkSync('/etc', '/workspace/ipc/link')),
@@ -259,6 +290,12 @@ facts().then(found => {
   process.stdin.once('data', () => { console.log(fs.readFileSync('/workspace/ipc/current_tasks.json', 'utf8')); process.exit(7) })
 })
 `
+
+const mountsOf = (table: string) =>
+  table.split('\n').map(line => {
+    const [, , , , at = '', options = ''] = line.split(' ')
+    return { at, options: options.split(',') }
+  })
 
 export function describeIsolation(
   title: string,
@@ -283,7 +320,8 @@ export function describeIsolation(
       .replace('PORT', String(port))
       .replace('SECRET', JSON.stringify(ground.secret))
       .replace('OTHER', JSON.stringify(ground.other))
-    const started = await of().start(specOf(ground, script, { user }))
+    const spec = specOf(ground, script, { user })
+    const started = await of().start(spec)
     onTestFinished(() => started.kill())
     const ending = collect(started)
     const found = JSON.parse(await firstLine(started))
@@ -298,10 +336,21 @@ export function describeIsolation(
       NoNewPrivs: '1',
     })
     expect(found.cwd).toBe('/workspace/group')
-    // Podman's own list of system calls allows new user namespaces; docs/sandboxes.md says so.
-    if (!title.startsWith('podman')) expect(found.namespace).not.toBe(0)
+    expect(found.namespace).not.toBe(0)
+    expect(found.sockets).toBe('1 2 10 |1 ')
+    expect(found.programs).toEqual({ own: true, i386: false, x32: false })
+    for (const [path, answer] of found.settings) expect(answer, path).toHaveProperty('error')
+    for (const [path, answer] of found.tells) expect(answer.ok ?? '', path).toBe('')
+    const settings = mountsOf(found.mountTable).findLast(({ at }) => at === '/proc' || at === '/proc/sys')
+    expect(settings?.options).toContain('ro')
+    // What it has mounted it can find in the mount table, by its place on the host; nothing else of the host.
+    const [commandLine, ...others] = found.firstProcess
+    expect(JSON.stringify(commandLine)).not.toContain(JSON.stringify(ground.ipc).slice(1, -1))
+    for (const known of [spec.runId, spec.installation])
+      expect(JSON.stringify([found.environment, found.mountTable, commandLine, others])).not.toContain(known)
 
-    expect(found.interfaces.filter((name: string) => name !== 'lo')).toEqual([])
+    expect(found.interfaces).toEqual(['lo'])
+    expect(found.lookup).toBe(true)
     expect(found.routes).toEqual({ ok: 0 })
     expect(found.host).not.toBe('connected')
 
@@ -311,7 +360,7 @@ export function describeIsolation(
     expect(hostFiles['/home']).toEqual({ ok: ['agent'] })
     for (const path of ['/root', '/work', '/etc/shadow', '/etc/ssh', '/var/run/docker.sock'])
       expect(hostFiles[path], path).toHaveProperty('error')
-    expect(JSON.stringify([found.environment, found.firstEnvironment])).not.toContain('sk-of-the-host')
+    expect(JSON.stringify([found.environment, found.firstProcess])).not.toContain('sk-of-the-host')
     expect(Object.keys(found.environment)).not.toContain('ANTHROPIC_API_KEY')
 
     for (const refused of [
@@ -389,6 +438,71 @@ export function describeModel(title: string, of: () => Pick<Sandbox, 'start'>, u
     expect(line.removed).not.toBe('yes')
     expect(keys).toEqual(['sk-of-the-host'])
     expect(usage).toEqual([{ model: 'm', inputTokens: 1, outputTokens: 2 }])
+  })
+}
+
+const listens = `
+require('node:net').createServer(socket => socket.end('from beside')).listen(7711, '127.0.0.1', () => console.log('ready'))
+process.stdin.on('end', () => process.exit(0)).resume()
+`
+const dialsAndStays = `
+require('node:net').connect(7711, '127.0.0.1').on('data', heard => console.log(heard + ', ' + require('node:fs').readFileSync('/proc/net/dev', 'utf8').match(/\\w+(?=:)/g)))
+setInterval(() => {}, 1000)
+`
+
+/** A second container in the same network namespace, which goes however the run goes. */
+export function describeSidecar(title: string, subject: () => Subject, left: () => Promise<string>): void {
+  const node = { from: process.execPath, to: inside.node, writable: false }
+  const beside = (script: string) => ({
+    sidecar: { command: [inside.node, '-e', script], environment: {}, mounts: [node] },
+  })
+
+  test(`${title}: a run and the program beside it share loopback alone, and end together`, async () => {
+    const ground = prepare(subject().user)
+    const { sandbox } = subject()
+    const started = await sandbox.start(specOf(ground, dialsAndStays, beside(listens)))
+    onTestFinished(() => started.kill())
+    expect(await firstLine(started)).toBe('from beside, lo')
+    await started.kill()
+    expect(await left()).toBe('')
+
+    const quick = await sandbox.start(specOf(ground, 'process.exit(3)', beside(listens)))
+    expect(await collect(quick)).toMatchObject({ code: 3 })
+    expect(await left()).toBe('')
+
+    const unstartable = { ...beside(listens), command: ['/no/such/program'] }
+    const never = await collect(await sandbox.start(specOf(ground, '', unstartable)))
+    expect(never.problem).toContain('/no/such/program')
+    expect(await left()).toBe('')
+  })
+
+  test(`${title}: a run whose program beside it fails says so instead of going on alone`, async () => {
+    const ground = prepare(subject().user)
+    const { sandbox } = subject()
+    const broken = await collect(
+      await sandbox.start(
+        specOf(ground, dialsAndStays, beside('console.error("no port for you"); process.exit(1)')),
+      ),
+    )
+    expect(broken.problem).toMatch(/leads to the model, could not be started: .*no port for you/)
+    // Podman takes twenty seconds to say that it ended, as the other one uses its network.
+    if (title === 'podman') return
+    const dies = await sandbox.start(
+      specOf(ground, dialsAndStays, beside(`${listens}; setTimeout(() => process.exit(1), 1500)`)),
+    )
+    expect((await collect(dies)).problem).toContain('leads to the model, ended before it')
+    expect(await left()).toBe('')
+  })
+
+  test(`${title}: both are ended at the next start when the host was killed`, async () => {
+    const ground = prepare(subject().user)
+    const killedHost = elsewhere(subject(), undefined, ground.home)
+    const spec = specOf(ground, dialsAndStays, beside(listens))
+    const orphan = await killedHost.start(spec)
+    expect(await firstLine(orphan)).toBe('from beside, lo')
+    process.kill(killedHost.pid(), 'SIGKILL')
+    expect(await subject().sandbox.endOrphans(spec.installation)).toEqual([spec.runId])
+    expect(await until(10_000, async () => (await left()) === '')).toBe(true)
   })
 }
 

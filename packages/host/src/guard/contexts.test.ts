@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { openDesk } from '../operations/testing.ts'
+import { createContexts } from './contexts.ts'
+
+const guard = {
+  containsSecrets: (folder: string) => folder === 'vault',
+  isOffline: () => false,
+  approvalMs: 1000,
+}
+const corrupted = { corrupted: true, secret: false }
+const secret = { corrupted: false, secret: true }
+
+const open = async () => {
+  const desk = openDesk({ guard })
+  const { store } = desk
+  for (const folder of ['main', 'work', 'vault']) {
+    const main = folder === 'main'
+    await desk.add({ folder, jid: `local:${folder}`, name: folder, main, dialect: 'hatchway' })
+  }
+  const taintOf = (group: string) => {
+    const row = store.taints.all().find(row => row.group === group && row.context === 'session')
+    return { corrupted: row?.corruptedAt != null, secret: row?.secretAt != null }
+  }
+  return Object.assign(desk, { contexts: createContexts(store, guard), taintOf })
+}
+const plain = { taskId: null, repo: undefined }
+
+test('an agent that reports no session id, another one, or none any more stays tainted', async () => {
+  using desk = await open()
+  const { store, contexts } = desk
+  store.agents.setSession('work', 'session-1')
+  store.taints.add('work', 'session', corrupted, 'mail', 1)
+  store.agents.setSession('work', 'session-2')
+  contexts.gone('work')
+  expect(desk.taintOf('work')).toEqual(corrupted)
+  await store.transaction({ requests: [], taskIds: [] }, transaction => transaction.forgetSession('work'))
+  contexts.gone('work')
+  // The next process knows it too, and so does the next run.
+  const next = createContexts(store, guard)
+  next.begins('work', plain)
+  next.gone('work')
+  expect(desk.taintOf('work')).toEqual(corrupted)
+})
+
+test('a group that is unregistered and registered again has the same files, and the same taint', async () => {
+  using desk = await open()
+  desk.store.taints.add('work', 'session', corrupted, 'mail', 1)
+  desk.store.taints.add('work', 'shelf:memory', secret, 'remember', 1)
+  desk.store.taints.add('work', 'name', corrupted, 'register_group', 1)
+  await desk.ask('operator', 'unregister_group', { jid: 'local:work' })
+  await desk.add({ folder: 'work', jid: 'local:other', name: 'Other', main: false, dialect: 'hatchway' })
+  expect(desk.store.taints.all()).toMatchObject([
+    { group: 'work', context: 'session', corruptedBy: 'mail' },
+    { group: 'work', context: 'shelf:memory', secretBy: 'remember' },
+  ])
+})
+
+test('a run takes on what its task and its group’s name were written in, in whatever session it runs', async () => {
+  using desk = await open()
+  const { store, contexts } = desk
+  store.taints.add('work', 'task:7', corrupted, 'schedule_task', 1)
+  contexts.begins('work', { taskId: '8', repo: undefined })
+  expect(desk.taintOf('work')).toEqual({ corrupted: false, secret: false })
+  contexts.begins('work', { taskId: '7', repo: undefined })
+  expect(desk.taintOf('work')).toEqual(corrupted)
+  store.taints.add('main', 'name', secret, 'register_group', 1)
+  contexts.begins('main', plain)
+  expect(desk.taintOf('main')).toEqual(secret)
+})
+
+test('what is merged into a repository taints those who have it, and those who get it later', async () => {
+  using desk = await open()
+  const { store, contexts } = desk
+  store.taints.add('main', 'session', corrupted, 'mail', 1)
+  contexts.merges('main', 'site', ['work'])
+  expect(desk.taintOf('work')).toEqual(corrupted)
+  contexts.merges('vault', 'site', ['work', 'main'])
+  expect(desk.taintOf('main')).toEqual({ corrupted: true, secret: true })
+  contexts.begins('later', { taskId: null, repo: 'another' })
+  expect(desk.taintOf('later')).toEqual({ corrupted: false, secret: false })
+  contexts.begins('later', { taskId: null, repo: 'site' })
+  expect(desk.taintOf('later')).toEqual({ corrupted: true, secret: true })
+})

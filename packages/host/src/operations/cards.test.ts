@@ -1,0 +1,176 @@
+import { type CommandType, commandTypes } from '@hatchway/protocol'
+import { expect, test } from 'vitest'
+import { openDesk } from './testing.ts'
+import type { HostRules } from './types.ts'
+
+/**
+ * What people are shown of a command that is held. Every field that the command has is among it, and what the host adds
+ * by itself. A new command has to be put into one of these two lists.
+ */
+const task = { prompt: 'water the plants', schedule_type: 'cron', schedule_value: '0 9 * * *' }
+const job = { name: 'backup', command: 'tar c .', cwd: '/srv', user: 'ann', timeout_seconds: 77 }
+
+interface Guarded {
+  payload: Record<string, unknown>
+  adds?: Record<string, unknown>
+}
+
+const guarded: Partial<Record<CommandType, Guarded>> = {
+  send_message: {
+    payload: {
+      jid: 'chat:family',
+      text: 'hello',
+      sender: 'Clerk',
+      speech: { text: 'aloud', title: 'News' },
+      attachments: [{ path: 'a.txt', name: 'b.txt' }],
+    },
+  },
+  react: { payload: { jid: 'chat:family', emoji: '👍', message_id: 'm-1' } },
+  schedule_task: {
+    payload: {
+      ...task,
+      jid: 'chat:family',
+      context_mode: 'isolated',
+      script: 'true',
+      model: 'large',
+      task_id: 't-9',
+    },
+    adds: { group: 'family', timezone: 'Europe/Berlin' },
+  },
+  update_task: {
+    payload: { task_id: 't-1', prompt: 'do not', timezone: 'Asia/Tokyo', status: 'active' },
+    adds: { group: 'family', now: { prompt: 'water the plants', schedule_value: '0 9 * * *' } },
+  },
+  resume_task: { payload: { task_id: 'job-1' }, adds: { ...job, now: { schedule_value: '0 9 * * *' } } },
+  register_group: {
+    payload: {
+      jid: 'chat:new',
+      name: 'New',
+      folder: 'new',
+      trigger: '@x',
+      requires_trigger: false,
+      channel: 'web',
+    },
+    adds: { chat: 'chat:new', dialect: 'nanoclaw' },
+  },
+  unregister_group: { payload: { jid: 'chat:family' }, adds: { folder: 'family', name: 'The family' } },
+  schedule_host_job: {
+    payload: { ...job, schedule_type: 'cron', schedule_value: '0 3 * * *' },
+    adds: { timezone: 'Europe/Berlin' },
+  },
+  create_periodic_agent: {
+    payload: {
+      name: 'News',
+      schedule: '0 7 * * *',
+      prompt: 'read',
+      instructions: 'be kind',
+      jid: 'chat:news',
+    },
+    adds: { chat: 'chat:news', timezone: 'Europe/Berlin', context_mode: 'group' },
+  },
+  deploy: { payload: { rebuild: true, resume_prompt: 'go on', head: 'abc', session_id: 's-1' } },
+  sync_worktree: { payload: {}, adds: { repo: 'site', branch: 'main', policy: 'merge', push_to: 'origin' } },
+  finished_work: { payload: {}, adds: { repo: 'site', branch: 'main', policy: 'merge', push_to: 'origin' } },
+  check_shell: { payload: { command: 'curl example.org' } },
+}
+/** They stay within the group, or end something; and what services are given is theirs to name. */
+const others: readonly CommandType[] = [
+  ...([
+    'pause_task',
+    'cancel_task',
+    'refresh_groups',
+    'reset_context',
+    'ask_user',
+    'cancel_request',
+  ] as const),
+  'call_service',
+  'show_withheld',
+]
+
+const host: HostRules = {
+  runOf: () => ({ id: 'run-1', kind: 'task', occurrenceId: 'o-1', isByDeploy: false }),
+  workMs: () => 1000,
+  jobs: { settle: settled => settled },
+  worktree: () => ({
+    ...{ mergesAtEnd: true, pushes: true, repo: 'site', branch: 'main', policy: 'merge', remote: 'origin' },
+  }),
+}
+const guard = {
+  contextOf: () => 'session',
+  containsSecrets: () => true,
+  isOffline: () => false,
+  approvalMs: 1000,
+}
+
+test('every command is in one of the lists', () => {
+  expect([...Object.keys(guarded), ...others].sort()).toEqual([...commandTypes].sort())
+})
+
+for (const [type, { payload, adds = {} }] of Object.entries(guarded)) {
+  test(`all that ${type} would do is shown`, async () => {
+    using desk = openDesk({ host, guard, request: { seq: 1, reply: null } })
+    await desk.add({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'nanoclaw' })
+    await desk.add({
+      folder: 'family',
+      jid: 'chat:family',
+      name: 'The family',
+      main: false,
+      dialect: 'hatchway',
+    })
+    await desk.ask('operator', 'schedule_task', { ...task, group: 'family', task_id: 't-1' })
+    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+      const made = transaction.task('t-1')
+      if (made) transaction.insertTask({ ...made, id: 'job-1', group: 'main', status: 'paused', job })
+      transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', 0)
+    })
+    const { effects } = await desk.ask('main', type as CommandType, payload)
+    const [held] = effects.flatMap(effect => (effect.kind === 'request_stored' ? [effect.request] : []))
+    const { jid, ...rest } = payload
+    const shown = { ...rest, ...(jid === undefined || 'chat' in adds ? {} : { jid }), ...adds }
+    expect(held).toMatchObject({ kind: 'held', input: { action: { payload: shown } } })
+  })
+}
+
+test('an address is kept in one form, and one with what nobody sees is none', async () => {
+  using desk = openDesk({})
+  const group = { name: 'Main', main: true, dialect: 'hatchway' } as const
+  await desk.add({ ...group, folder: 'main', jid: 'chat:main' })
+  const register = (jid: string, folder: string) =>
+    desk.ask('main', 'register_group', { jid, name: folder, folder })
+  expect((await register('chat:cafe\u0301', 'cafe')).outcome).toMatchObject({ ok: true })
+  expect(desk.group('cafe')?.jid).toBe('chat:caf\u00e9')
+  // In whichever form, it is that chat.
+  expect((await register('chat:cafe\u0301', 'other')).outcome).toMatchObject({ error: { code: 'conflict' } })
+  await desk.ask('main', 'send_message', { jid: 'chat:cafe\u0301', text: 'hello' })
+  expect(desk.store.messages({}).map(({ jid }) => jid)).toEqual(['chat:caf\u00e9'])
+  for (const hidden of ['\u200b', '\u202e', '\u2060', '\u00ad', '\u3164', '\u2800', '\u{e0041}', '\ufe0f']) {
+    const jid = `chat:ma${hidden}in`
+    const refused = {
+      ok: false,
+      error: { code: 'invalid_field', message: expect.stringContaining('nobody sees') },
+    }
+    expect((await register(jid, 'hidden')).outcome).toMatchObject(refused)
+    expect((await desk.ask('main', 'send_message', { jid, text: 'x' })).outcome).toMatchObject(refused)
+    expect((await desk.add({ ...group, main: false, folder: 'hidden', jid })).outcome).toMatchObject(refused)
+  }
+})
+
+test('addresses from before that rule go on', async () => {
+  using desk = openDesk({})
+  const old = ['chat:o\u0308ld', 'chat:ma\u200bin']
+  await desk.add({ folder: 'model', jid: 'chat:model', name: 'x', main: false, dialect: 'nanoclaw' })
+  await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    const model = transaction.group('model')
+    if (model)
+      for (const [i, jid] of old.entries()) transaction.insertGroup({ ...model, folder: `old-${i}`, jid })
+  })
+  for (const [i, jid] of old.entries()) {
+    expect((await desk.ask(`old-${i}`, 'send_message', { jid, text: 'hello' })).outcome).toMatchObject({
+      ok: true,
+    })
+  }
+  expect(
+    (await desk.ask('old-0', 'send_message', { jid: 'chat:\u00f6ld', text: 'x' })).outcome,
+  ).toMatchObject({ ok: true })
+  expect(desk.store.messages({}).map(({ jid }) => jid)).toEqual([...old, old[0]])
+})
