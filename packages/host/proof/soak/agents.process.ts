@@ -31,7 +31,7 @@ export interface AgentsOrder {
   /** of those who ask and of the others, how many have files refused */
   refusing: number
   seed: number
-  /** whom agents run as */
+  /** whom agents run as where the host is root */
   uid: number
 }
 

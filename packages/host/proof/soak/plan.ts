@@ -83,8 +83,12 @@ const errorBlock = 4096
 const largestRefused = 512
 
 /** The daemon's settings: as it is by default, but for what it keeps and how long people are waited for. */
+/** One user for all groups, because one process plays the agents of many. */
+export const agentUid = 1000
+
 export const configFor = ({ sessions }: SoakOptions, kept: Kept): ConfigInput => ({
   web: { port: 0 },
+  container: { uid: agentUid },
   agents: { atOnce: sessions, idleMs },
   guard: { approvalMs },
   services: { questionMs, plugins: [join(import.meta.dirname, '..', 'services', 'guarded.service.ts')] },

@@ -14,7 +14,7 @@ import type { AgentsOrder } from './agents.process.ts'
 import { median } from './flat.ts'
 import type { SoakOptions } from './options.ts'
 import type { PeopleOrder } from './people.process.ts'
-import { configFor, type Kept, keptFor, planGroups, type SoakGroup } from './plan.ts'
+import { agentUid, configFor, type Kept, keptFor, planGroups, type SoakGroup } from './plan.ts'
 import { type Sample, sampleOf } from './sampling.ts'
 import type { FromAgents, FromPeople, Heard, Sent } from './traffic.ts'
 
@@ -32,9 +32,6 @@ export interface SoakHooks {
   signal: AbortSignal
   progress(line: string): void
 }
-
-const agentUid = 1000
-const daemonsUid = () => (process.getuid?.() === 0 ? agentUid : (process.getuid?.() ?? agentUid))
 
 /** As many samples as a table can tell of, and none so near to the next that looking is what is measured. */
 const sampleEveryMs = ({ minutes }: SoakOptions) => Math.min(15_000, Math.max(1000, (minutes * 60_000) / 120))
@@ -89,7 +86,7 @@ async function run(
       only: options.only,
       refusing: kept.refusing,
       seed: options.seed + i,
-      uid: daemonsUid(),
+      uid: agentUid,
     }
     return begin<FromAgents, Sent>('agents.process.ts', order, 'sent', atEnd, message => {
       if (message.kind !== 'tick') return

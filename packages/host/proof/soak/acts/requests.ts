@@ -52,6 +52,7 @@ export function requestActs(pen: Pen, { of }: GroupsByLife): Act[] {
     const kind = 'to be allowed by a person'
     const { ok, code = 'unknown' } = await ask(group, { kind, type: 'call_service', payload, isTimed: false })
     const end = ok ? 'allowed' : code
+    if (!ok) pen.refusedIn(group)
     pen.sent.published[end] = (pen.sent.published[end] ?? 0) + 1
     if (!['allowed', 'denied', 'expired'].includes(end)) pen.complain(`a request to be allowed: ${end}`)
   }
