@@ -115,6 +115,21 @@ test('one is under way at a time, also for an operator', async () => {
   expect(one.last()).toMatchObject({ status: 'failed', code: 'interrupted', group: null })
 })
 
+test('an interrupted deploy is answered once the next one can begin', async () => {
+  const one = open({ build: ['touch building; exec sleep 1000'] })
+  const killed = one.begin()
+  await killed.begin(true)
+  await vi.waitFor(() => expect(existsSync(join(one.directory, 'building'))).toBe(true), patience)
+  // The next process finds the row open and the hand-over at "building", as after a kill.
+  const next = one.begin()
+  expect(await next.begin(true)).toMatchObject({ error: { code: 'wrong_state' } })
+  expect(one.last()).toMatchObject({ endedAt: null })
+  await next.up()
+  expect(one.last()).toMatchObject({ status: 'failed', code: 'interrupted' })
+  expect(await next.begin(true)).toMatchObject({ ok: true })
+  await Promise.all([killed.stop(), next.stop()])
+})
+
 test('what is checked out while it is built is not what is started', async () => {
   const one = open({ build: ['touch building; while [ ! -e go ]; do sleep 0.05; done'] })
   const deploys = one.begin()

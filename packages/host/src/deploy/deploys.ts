@@ -321,12 +321,16 @@ export function createDeploys(options: DeploysOptions): Deploys {
   }
 
   const background = new Set<Promise<void>>()
-  const cleanUp = async () => {
-    if (interrupted.length === 0) return
-    await endCommands(installation)
+  const settleInterrupted = async () => {
     for (const row of interrupted) {
       await settle(row, { status: 'failed', code: 'interrupted', error: stoppedWhileBuilding }, false)
     }
+  }
+  const cleanUp = async () => {
+    if (interrupted.length === 0) return
+    await endCommands(installation)
+    // Whoever hears that its deploy was interrupted may ask for the next one at once: it has to be possible then.
+    if (!unproven) await settleInterrupted()
   }
   const failed = (error: unknown) => log.error({ err: error }, 'a deploy could not be looked after')
   const later = (work: Promise<void>) => {
@@ -353,8 +357,11 @@ export function createDeploys(options: DeploysOptions): Deploys {
       }
     },
     async up() {
-      if (unproven) writeHandover(path, { ...unproven, status: 'up', reason: stoppedWhileBuilding })
-      unproven = undefined
+      if (unproven) {
+        writeHandover(path, { ...unproven, status: 'up', reason: stoppedWhileBuilding })
+        unproven = undefined
+        await settleInterrupted()
+      }
       const row = pending
       if (!row || !before) return
       const end = await endOf(before, row, running)
