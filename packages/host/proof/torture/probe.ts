@@ -22,18 +22,31 @@ export async function answersRequests(
   return asked.answer.ok ? undefined : `a request was refused with ${asked.answer.code}`
 }
 
-/** Whether a person's message is answered by an agent, and not by the host that says why not. Undefined: it is. */
+/**
+ * Whether a person's message is answered by an agent. Undefined: it is. A message that reaches a session which is just
+ * failing is answered with the reason; then the person asks again.
+ */
 export async function answersPeople(
   { traffic, household }: Scene,
   folder: 'ann' | 'bob',
 ): Promise<string | undefined> {
   const deadline = performance.now() + patienceMs
-  const word = traffic.say(folder)
+  const look = async () => {
+    const messages = (await household.get(`/messages?limit=10000&group=${folder}`, messagesAnswer)) ?? []
+    const reasons = messages.filter(({ text }) => text.startsWith('I could not answer that.')).length
+    return { messages, reasons }
+  }
+  let { reasons: toldBefore } = await look()
+  let word = traffic.say(folder)
   for (;;) {
-    const messages = await household.get(`/messages?limit=10000&group=${folder}`, messagesAnswer)
-    if (messages?.some(({ text }) => text.includes(word) && !text.startsWith('own '))) return undefined
+    const { messages, reasons } = await look()
+    if (messages.some(({ text }) => text.includes(word) && !text.startsWith('own '))) return undefined
+    if (reasons > toldBefore) {
+      toldBefore = reasons
+      word = traffic.say(folder)
+    }
     if (performance.now() > deadline) {
-      const last = messages?.at(-1)?.text.slice(0, 300)
+      const last = messages.at(-1)?.text.slice(0, 300)
       return `a message to ${folder} was not answered for ${patienceMs / 1000} s; the last word there is: ${last}`
     }
     await traffic.goOn()
