@@ -69,7 +69,7 @@ module.exports = {
     },
     {
       name: 'sqlite-stays-in-store',
-      comment: 'the store must be able to sit on PostgreSQL',
+      comment: 'one room knows how things are stored',
       severity: 'error',
       from: { path: '^packages/(host|cli)/src', pathNot: '^packages/host/src/store/' },
       to: { path: '^node:sqlite$|^sqlite$' },

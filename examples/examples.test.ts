@@ -11,7 +11,7 @@ import { readEnvironment } from '../packages/agent/src/run/environment.ts'
 import { until } from '../packages/host/proof/live.ts'
 import { createProcessSandbox } from '../packages/host/src/agents/sandboxes/process.ts'
 import type { SandboxSpec } from '../packages/host/src/agents/types.ts'
-import { groupOf, needs, openChats } from '../packages/host/src/channels/testing.ts'
+import { groupOf, openChats } from '../packages/host/src/channels/testing.ts'
 import { createOutbox } from '../packages/host/src/effects/outbox.ts'
 import { createLogger } from '../packages/host/src/logger.ts'
 import { createLinesChannel } from './lines.channel.ts'
@@ -45,7 +45,7 @@ async function openDesk() {
   const say = async (text: string) => {
     const message = { group: desk.folder, jid: desk.jid, kind: 'text', text } as const
     const rest = { id: 1, sender: null, speech: null, messageId: null, createdAt: Date.now() }
-    await store.transaction(needs, transaction => transaction.insertMessage({ ...message, ...rest }))
+    store.transaction(transaction => transaction.insertMessage({ ...message, ...rest }))
     outbox.kick()
   }
   return { store, say, socket }

@@ -17,7 +17,7 @@ async function open() {
     json,
   } = await openCommand('approvals', { groups: { main: { approvers: ['ann'] } } })
   await addGroup({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'hatchway' })
-  await store.transaction({ requests: [], taskIds: [] }, transaction =>
+  store.transaction(transaction =>
     transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
   )
   /** The number of what the agent wants, once somebody is asked about it. */

@@ -31,7 +31,7 @@ async function open(input: ConfigInput = {}, dialect: DialectName = 'hatchway') 
   }
   await start()
   const taint = (folder: string) =>
-    live.host.store.transaction({ requests: [], taskIds: [] }, transaction =>
+    live.host.store.transaction(transaction =>
       transaction.addTaint(folder, 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
     )
   await taint('main')

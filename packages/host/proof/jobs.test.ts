@@ -426,7 +426,7 @@ test('what strangers may have talked the agent into waits for a person', async (
   await host.addGroup({ folder: 'main', jid: 'web:main', name: 'Main', main: true, dialect: 'hatchway' })
   await live.start()
   await host.startAgents()
-  await host.store.transaction({ requests: [], taskIds: [] }, transaction =>
+  host.store.transaction(transaction =>
     transaction.addTaint('main', 'session', { corrupted: true, secret: false }, 'a test', Date.now()),
   )
   const want = (id: string, command: string) => {

@@ -68,7 +68,7 @@ beforeAll(async () => {
     }
   }
   const store = openStore({ path: layout.database, durability: 'process' })
-  await store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     for (const { id, group, status } of taskIds) transaction.insertTask(fixture(id, group, status))
     for (const folder of victims) transaction.insertTask(fixture(`of-${folder}`, folder, 'active'))
   })

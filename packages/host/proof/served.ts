@@ -35,7 +35,7 @@ export async function openServed(input: ConfigInput = {}, folders: readonly stri
       }),
     /** what main's agent may no longer tell others without a person */
     taint: () =>
-      store.transaction({ requests: [], taskIds: [] }, transaction =>
+      store.transaction(transaction =>
         transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
       ),
   }

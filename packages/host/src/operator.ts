@@ -25,11 +25,11 @@ export function createOperator(options: {
   const { config, store, quarantine, effects, positions, now } = options
 
   const asOperator = async (
-    needs: { taskIds: string[]; about?: Group | undefined },
+    about: Group | undefined,
     work: (context: OperationContext) => Outcome | null,
   ): Promise<Outcome> => {
     const collected: Effect[] = []
-    const outcome = await store.transaction({ requests: [], taskIds: needs.taskIds }, transaction =>
+    const outcome = store.transaction(transaction =>
       work({
         transaction,
         actor: { kind: 'operator' },
@@ -38,7 +38,7 @@ export function createOperator(options: {
         timezone: config.timezone,
         limits: config.limits,
         host: options.host(),
-        about: needs.about,
+        about,
         effect: effect => collected.push(effect),
       }),
     )
@@ -51,15 +51,12 @@ export function createOperator(options: {
     ok: false,
     error: refusal(code, message),
   })
-  const taskIdsOf = (command: Command) =>
-    'task_id' in command.payload && command.payload.task_id !== undefined ? [command.payload.task_id] : []
-
   const performCommand = (command: Command, about?: Group) =>
-    asOperator({ taskIds: taskIdsOf(command), about }, context => perform(command, context))
+    asOperator(about, context => perform(command, context))
 
   return {
     perform: performCommand,
-    addGroup: group => asOperator({ taskIds: [] }, context => addGroup(context, group)),
+    addGroup: group => asOperator(undefined, context => addGroup(context, group)),
     async removeGroup(folder) {
       const group = store.group(folder)
       if (!group) return refuse('not_found', `No group has the folder ${folder}.`)

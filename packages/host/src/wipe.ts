@@ -76,7 +76,7 @@ export function createWiper(options: WiperOptions): Wiper {
     }
     const moved = places.flatMap(path => moveAway(path) ?? [])
     fault('wiped')
-    await store.transaction({ requests: [], taskIds: [] }, transaction => transaction.forgetSession(folder))
+    store.transaction(transaction => transaction.forgetSession(folder))
     if (
       !store.agents.incoming({ group: folder, status: 'waiting' }).some(({ channel }) => channel === 'host')
     ) {

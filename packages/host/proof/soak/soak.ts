@@ -220,7 +220,7 @@ function fillJournal(data: string, commands: number): void {
   createLayout(layout)
   const store = openStore({ path: layout.database, durability: 'process', prepare: false })
   const first = store.lastSeq() + 1
-  store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     for (let seq = first; seq < first + commands; seq++) {
       transaction.insertCommand({
         seq,

@@ -115,7 +115,7 @@ const openRig = async (
 
   const add = async (folder: string, jid = `${folder}@chat`) => {
     mkdirSync(boxOf(folder), { recursive: true })
-    await store.transaction({ requests: [], taskIds: [] }, transaction =>
+    store.transaction(transaction =>
       transaction.insertGroup({
         folder,
         jid,
@@ -306,7 +306,7 @@ test('one that does not finish when it is asked to is ended, and what came meanw
 test('a turn that is given again says so, with what the agent had sent before', async () => {
   const rig = await openRig()
   const sends = async (text: string, id: number) =>
-    rig.store.transaction({ requests: [], taskIds: [] }, transaction =>
+    rig.store.transaction(transaction =>
       transaction.insertMessage({
         ...{ id, group: 'family', jid: 'family@chat', kind: 'text', text, sender: null },
         ...{ speech: null, messageId: null, createdAt: Date.now() },
@@ -831,7 +831,7 @@ test('a group that is unregistered while its agent works hears nothing more of i
   const rig = await openRig()
   rig.say('family', 'slow')
   await until(() => rig.agents().running().length === 1)
-  await rig.store.transaction({ requests: [], taskIds: [] }, transaction => transaction.deleteGroup('family'))
+  rig.store.transaction(transaction => transaction.deleteGroup('family'))
   await rig.add('family', 'another@chat')
   rig.agents().kick()
   expect(await ends(rig)).toMatchObject({ error: expect.stringContaining('no longer registered') })

@@ -49,7 +49,7 @@ const openRig = async (
     added_at: at,
     last_activity: null,
   }
-  await store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertGroup(group))
+  store.transaction(transaction => transaction.insertGroup(group))
   const hear = (text: string) =>
     store.agents.receive({
       group: 'family',

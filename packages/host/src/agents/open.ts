@@ -168,7 +168,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     now: () => new Date(),
     completeTodos(folder, ids) {
       const wanted = new Set(ids)
-      const done = store.transaction({ requests: [], taskIds: [] }, transaction => {
+      const done = store.transaction(transaction => {
         for (const todo of transaction.todos(folder))
           if (!todo.done && wanted.has(todo.id))
             transaction.updateTodo(folder, { ...todo, done: true }, Date.now())

@@ -262,7 +262,7 @@ async function happened(store: Store): Promise<void> {
   const [task] = store.tasks({})
   if (!task) throw new Error('there is no task')
   const job = { name: 'j', command: 'true', cwd: '/', user: null, timeout_seconds: 60 }
-  await store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     transaction.insertTask({ ...task, id: 'j1', job })
     transaction.addTaint('main', 'session', { corrupted: true, secret: false }, 'fetch', at)
     transaction.insertRule({

@@ -71,7 +71,7 @@ async function open(options: { config?: ConfigInput; data?: string; warning?: st
   })
   await chats.connect()
   if (store.groups().length === 0) {
-    await store.transaction({ requests: [], taskIds: [] }, transaction => {
+    store.transaction(transaction => {
       transaction.insertGroup(groupOf('family', 'web:family'))
       transaction.insertGroup(groupOf('main', 'local:main', { main: true }))
       transaction.insertGroup(groupOf('shop', 'webhook:shop', { requires_trigger: false }))
@@ -103,7 +103,7 @@ async function open(options: { config?: ConfigInput; data?: string; warning?: st
   let nextId = store.lastMessageId()
   const say = async (jid: string, text: string, sender: string | null = null) => {
     const id = ++nextId
-    await store.transaction({ requests: [], taskIds: [] }, transaction =>
+    store.transaction(transaction =>
       transaction.insertMessage({
         id,
         group: 'main',

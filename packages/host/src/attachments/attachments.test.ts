@@ -216,7 +216,7 @@ test('secrets in a text do not go to another chat, unless a person has seen it',
   expect(await answer('main', drop('main', to('plain.txt', 'web:work')))).toMatchObject({ ok: true })
   expect(await answer('main', drop('main', to('notes.txt', 'web:main')))).toMatchObject({ ok: true })
 
-  await live.host.store.transaction({ requests: [], taskIds: [] }, transaction =>
+  live.host.store.transaction(transaction =>
     transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
   )
   const asked = async (path: string) => {
@@ -238,7 +238,7 @@ test('secrets in a text do not go to another chat, unless a person has seen it',
 
 test('a file that somebody approved is sent as it was then, or not at all', async () => {
   const { write, drop, answer, messages, copies, live, json } = await open()
-  await live.host.store.transaction({ requests: [], taskIds: [] }, transaction =>
+  live.host.store.transaction(transaction =>
     transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
   )
   const asked = async () => {

@@ -129,7 +129,7 @@ export function createSendWork(options: SendOptions): Work {
   const commit = (input: Input, context: WorkContext, copies: readonly Attachment[]) => {
     const { folder } = context.group
     const at = now()
-    return store.transaction({ requests: [], taskIds: [] }, transaction => {
+    return store.transaction(transaction => {
       const group = transaction.group(folder)
       if (!group) throw new ServiceRefusal('cancelled', 'The group is no longer registered.')
       const notAllowed = authorise('send_message', { kind: 'group', group }, { jid: input.jid })

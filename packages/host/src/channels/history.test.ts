@@ -17,7 +17,7 @@ function open(): Store {
     store.close()
     rmSync(folder, { recursive: true })
   })
-  store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     for (const name of ['a', 'b']) transaction.insertGroup(groupOf(name))
   })
   return store
@@ -25,7 +25,7 @@ function open(): Store {
 
 /** What agents say, and what people say to them. */
 const say = (store: Store, at: number, text: string, group = 'a') =>
-  store.transaction({ requests: [], taskIds: [] }, transaction =>
+  store.transaction(transaction =>
     transaction.insertMessage({
       ...{ id: store.lastMessageId() + 1, group, jid: `${group}@chat`, kind: 'text', text, createdAt: at },
       ...{ sender: null, speech: null, messageId: null },

@@ -33,9 +33,6 @@ export const saying = (jid: string, text: string, more: Partial<Incoming> = {}):
   ...more,
 })
 
-/** for transactions that need to know nothing beforehand */
-export const needs = { requests: [], taskIds: [] }
-
 /** A store with these groups in a directory that goes with the test; one that was filled before stays as it is. */
 export async function openGroups(
   groups: readonly Group[],
@@ -53,7 +50,7 @@ export async function openGroups(
     rmSync(directory, { recursive: true, force: true })
   })
   if (store.groups().length === 0) {
-    await store.transaction(needs, transaction => {
+    store.transaction(transaction => {
       for (const group of groups) transaction.insertGroup(group)
     })
   }
@@ -147,7 +144,7 @@ export async function openChats(options: {
   ) => {
     const effects: Effect[] = []
     const seq = ++last
-    const outcome = await store.transaction(needs, transaction => {
+    const outcome = store.transaction(transaction => {
       const group = transaction.group(folder)
       if (!group) throw new Error(`no group ${folder}`)
       const reply = id === undefined ? null : ({ id, directory: 'responses', shape: 'receipt' } as const)

@@ -26,7 +26,7 @@ function open(settings: ConfigInput['deploy'] = {}) {
     store.close()
     rmSync(data, { recursive: true, force: true })
   })
-  void store.transaction({ requests: [], taskIds: [] }, transaction =>
+  store.transaction(transaction =>
     transaction.insertGroup({
       folder: 'main',
       jid: 'local:main',
@@ -275,7 +275,7 @@ test('whoever is told to go on has read what the agent had that left the word', 
   const one = open({ check: ['false'] })
   const contexts = () => one.store.taints.all().map(({ context }) => context)
   const read = (seq: number) =>
-    one.store.transaction({ requests: [], taskIds: [] }, transaction =>
+    one.store.transaction(transaction =>
       transaction.addTaint('main', `deploy:${seq}`, { corrupted: true, secret: false }, 'deploy', 1),
     )
   const deploys = one.begin()

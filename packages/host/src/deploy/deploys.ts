@@ -88,7 +88,7 @@ export function createDeploys(options: DeploysOptions): Deploys {
 
   const settle = async (row: DeployRow, end: DeployEnd, hasRestarted: boolean): Promise<void> => {
     const at = now()
-    const isFirst = await store.transaction({ requests: [], taskIds: [] }, transaction => {
+    const isFirst = store.transaction(transaction => {
       if (!transaction.endDeploy(row.id, end, at)) return false
       note(transaction, row, end, at)
       const group = row.group === null ? undefined : transaction.group(row.group)
@@ -313,7 +313,7 @@ export function createDeploys(options: DeploysOptions): Deploys {
     // What has a row is settled with it.
     if (isAnswered || prompt === undefined || deploys.byRequest(seq) || !(error instanceof ServiceRefusal))
       return
-    store.transaction({ requests: [], taskIds: [] }, transaction => {
+    store.transaction(transaction => {
       carry(transaction, group.folder, seq, now())
       return transaction.receive(wordFor(group, `deploy:request:${seq}`, prompt, error.message, now()))
     })

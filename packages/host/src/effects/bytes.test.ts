@@ -93,7 +93,7 @@ test('a change in one group reads no other group’s tasks', async () => {
     ...{ next_run: null, last_run: null, last_result: null, created_at: '2026-01-01T00:00:00.000Z' },
   }
   const add = (group: string, count: number) =>
-    store.transaction({ requests: [], taskIds: [] }, transaction => {
+    store.transaction(transaction => {
       for (let i = 0; i < count; i++) transaction.insertTask({ ...about, id: transaction.newTaskId(), group })
     })
   const read: string[] = []

@@ -59,7 +59,7 @@ async function open(channels: readonly Channel[]) {
   })
   const say = async (jid: string, text: string, more: Partial<NewMessage> = {}) => {
     const id = nextId++
-    await store.transaction({ requests: [], taskIds: [] }, transaction =>
+    store.transaction(transaction =>
       transaction.insertMessage({
         id,
         group: 'family',

@@ -51,7 +51,7 @@ function open(...groups: readonly Group[]) {
   mkdirSync(elsewhere)
   const store = openStore({ path: layout.database, durability: 'process', prepare: false })
   onTestFinished(() => store.close())
-  store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     for (const each of groups) {
       transaction.insertGroup(each)
       transaction.insertTask(task(`of-${each.folder}`, each.folder))

@@ -33,7 +33,7 @@ test('an agent that reports no session id, another one, or none any more stays t
   store.agents.setSession('work', 'session-2')
   contexts.gone('work')
   expect(desk.taintOf('work')).toEqual(corrupted)
-  await store.transaction({ requests: [], taskIds: [] }, transaction => transaction.forgetSession('work'))
+  store.transaction(transaction => transaction.forgetSession('work'))
   contexts.gone('work')
   // The next process knows it too, and so does the next run.
   const next = createContexts(store, guard)

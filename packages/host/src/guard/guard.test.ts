@@ -26,9 +26,7 @@ const open = async (rules: Parameters<typeof openDesk>[0] = {}) => {
 type Desk = Awaited<ReturnType<typeof open>>
 const taints = ({ store }: Desk) => store.taints.all().map(({ group, context }) => `${group} ${context}`)
 const read = ({ store }: Desk) =>
-  store.transaction({ requests: [], taskIds: [] }, transaction =>
-    transaction.addTaint('main', 'session', corrupted, 'mail', 1),
-  )
+  store.transaction(transaction => transaction.addTaint('main', 'session', corrupted, 'mail', 1))
 
 describe('what was held is of the context it was held in, whatever that is when it is released', () => {
   const released = { isReleased: true, seen: corrupted } as const
@@ -77,7 +75,7 @@ describe('a command on the host', () => {
   }
   const withJob = async () => {
     const desk = await open()
-    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertTask(task))
+    desk.store.transaction(transaction => transaction.insertTask(task))
     return desk
   }
 

@@ -72,7 +72,7 @@ export function createWatch(options: WatchOptions): Watch {
     decide: (transaction: Transaction, request: RequestRow, effects: Effect[]) => Outcome | null,
   ): boolean => {
     const effects: Effect[] = []
-    const result = store.transaction({ requests: [], taskIds: [] }, transaction => {
+    const result = store.transaction(transaction => {
       const request = transaction.removeRequest(seq, 'held')
       if (!request) return undefined
       const outcome = decide(transaction, request, effects)
@@ -97,8 +97,6 @@ export function createWatch(options: WatchOptions): Watch {
       })
       return { outcome }
     })
-    if (result instanceof Promise)
-      throw new Error('the store answers later, which the guard does not know yet')
     if (!result) return false
     if (result.outcome) options.desk()?.over(seq, result.outcome)
     // It goes on as another request under the same number.
@@ -139,7 +137,7 @@ export function createWatch(options: WatchOptions): Watch {
   const keep = (request: RequestRow, held: Held, { fields }: Evidence): Held | undefined => {
     const action = { ...held.action, payload: { ...held.action.payload, ...fields } }
     const input = { ...request.input, action, evidence: fields }
-    const isKept = store.transaction({ requests: [], taskIds: [] }, transaction => {
+    const isKept = store.transaction(transaction => {
       const stored = transaction.removeRequest(request.seq, 'held')
       if (stored) transaction.insertRequest({ ...stored, input })
       return stored !== undefined

@@ -348,7 +348,7 @@ const instant = (text: string | null): string | null => {
 /** An interval goes on from when it would have run next, and what it did before stays known. */
 async function keepHistory({ store }: Host, task: NanoClawTask): Promise<void> {
   const next = instant(task.next_run)
-  await store.transaction({ requests: [], taskIds: [task.id] }, transaction => {
+  store.transaction(transaction => {
     const made = transaction.task(task.id)
     if (!made) return
     const goesOn = made.schedule_type === 'interval' && next !== null && Date.parse(next) > Date.now()

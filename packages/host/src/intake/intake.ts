@@ -13,7 +13,7 @@ import type { RateLimit } from '../policy/rate.ts'
 import { checkSender } from '../policy/sender.ts'
 import { StoreFailure } from '../store/failure.ts'
 import type { Positions } from '../store/positions.ts'
-import type { CommandRow, Needs, Store, Transaction } from '../store/types.ts'
+import type { CommandRow, Store, Transaction } from '../store/types.ts'
 import type { CommandEvent } from '../types.ts'
 import { decode } from './decode.ts'
 
@@ -30,7 +30,7 @@ import { decode } from './decode.ts'
  * is past deciding, and only what follows is done again (promise 3). A whole batch is one transaction.
  */
 export interface Intake {
-  consume(files: readonly ClaimedFile[]): void | Promise<void>
+  consume(files: readonly ClaimedFile[]): void
   counts(): { handled: number; refused: number }
 }
 
@@ -171,7 +171,7 @@ export function createIntake(options: IntakeOptions): Intake {
     decoded: readonly (Translation | Refusal)[],
     begun: number,
   ) =>
-    store.transaction(needsOf(files, decoded), transaction => {
+    store.transaction(transaction => {
       const decisions: Decision[] = []
       for (let i = 0; i < files.length; i++) {
         const file = files[i]
@@ -183,7 +183,7 @@ export function createIntake(options: IntakeOptions): Intake {
     })
 
   /** One command that the host stumbles over must not take the others of its batch with it. */
-  const decideOneByOne = async (
+  const decideOneByOne = (
     files: readonly ClaimedFile[],
     decoded: readonly (Translation | Refusal)[],
     begun: number,
@@ -203,7 +203,7 @@ export function createIntake(options: IntakeOptions): Intake {
         : [meaning, stumbled]
       for (const way of ways) {
         try {
-          decisions.push(...(await decideAll([file], [way], begun)))
+          decisions.push(...decideAll([file], [way], begun))
           break
         } catch (error) {
           if (error instanceof StoreFailure) throw error
@@ -212,6 +212,19 @@ export function createIntake(options: IntakeOptions): Intake {
       }
     }
     return decisions
+  }
+
+  const decideTogether = (
+    files: readonly ClaimedFile[],
+    decoded: readonly (Translation | Refusal)[],
+    begun: number,
+  ) => {
+    try {
+      return decideAll(files, decoded, begun)
+    } catch (error) {
+      if (error instanceof StoreFailure) throw error
+      return decideOneByOne(files, decoded, begun)
+    }
   }
 
   const finish = (decisions: readonly Decision[], begun: number) => {
@@ -265,18 +278,7 @@ export function createIntake(options: IntakeOptions): Intake {
       if (taken.length === 0) return
       charge(taken, begun)
       fault('decoded')
-      const recover = (error: unknown) => {
-        if (error instanceof StoreFailure) throw error
-        return decideOneByOne(taken, decoded, begun).then(decisions => finish(decisions, begun))
-      }
-      let result: Decision[] | Promise<Decision[]>
-      try {
-        result = decideAll(taken, decoded, begun)
-      } catch (error) {
-        return recover(error)
-      }
-      if (result instanceof Promise) return result.then(decisions => finish(decisions, begun), recover)
-      finish(result, begun)
+      finish(decideTogether(taken, decoded, begun), begun)
     },
     counts: () => ({ handled, refused }),
   }
@@ -292,22 +294,6 @@ const countable = (number: number): number =>
   Number.isSafeInteger(number) ? number : number % Number.MAX_SAFE_INTEGER
 
 const isTranslation = (meaning: Translation | Refusal): meaning is Translation => 'dialect' in meaning
-
-function needsOf(files: readonly ClaimedFile[], decoded: readonly (Translation | Refusal)[]): Needs {
-  const requests: { group: string; id: string }[] = []
-  const taskIds: string[] = []
-  for (let i = 0; i < files.length; i++) {
-    const file = files[i]
-    const meaning = decoded[i]
-    if (!file || !meaning || !isTranslation(meaning)) continue
-    if (meaning.reply) requests.push({ group: file.inbox, id: meaning.reply.id })
-    const { command } = meaning
-    if (!isRefusal(command) && 'task_id' in command.payload && command.payload.task_id !== undefined) {
-      taskIds.push(command.payload.task_id)
-    }
-  }
-  return { requests, taskIds }
-}
 
 const eventOf = (file: ClaimedFile, row: CommandRow, repeated: boolean, tookUs: number): CommandEvent => ({
   seq: row.seq,

@@ -31,7 +31,7 @@ async function afterPowerLoss(
   const { ino, mtimeMs } = lstatSync(path)
   const store = openStore({ path: layout.database, durability: 'full' })
   if (boot !== undefined) store.setMeta('boot', boot)
-  store.transaction({ requests: [], taskIds: [] }, transaction =>
+  store.transaction(transaction =>
     transaction.insertCommand(
       change({
         seq: 5,

@@ -39,7 +39,7 @@ export function rehearse(config: Config): void {
     added_at: new Date(0).toISOString(),
     last_activity: null,
   } as const
-  store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertGroup(group))
+  store.transaction(transaction => transaction.insertGroup(group))
   const intake = createIntake({
     config,
     store,

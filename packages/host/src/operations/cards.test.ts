@@ -118,7 +118,7 @@ for (const [type, { payload, adds = {} }] of Object.entries(guarded)) {
       dialect: 'hatchway',
     })
     await desk.ask('operator', 'schedule_task', { ...task, group: 'family', task_id: 't-1' })
-    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    desk.store.transaction(transaction => {
       const made = transaction.task('t-1')
       if (made) transaction.insertTask({ ...made, id: 'job-1', group: 'main', status: 'paused', job })
       transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', 0)
@@ -159,7 +159,7 @@ test('addresses from before that rule go on', async () => {
   using desk = openDesk({})
   const old = ['chat:o\u0308ld', 'chat:ma\u200bin']
   await desk.add({ folder: 'model', jid: 'chat:model', name: 'x', main: false, dialect: 'nanoclaw' })
-  await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+  desk.store.transaction(transaction => {
     const model = transaction.group('model')
     if (model)
       for (const [i, jid] of old.entries()) transaction.insertGroup({ ...model, folder: `old-${i}`, jid })

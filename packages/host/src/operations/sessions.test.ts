@@ -152,9 +152,7 @@ describe('finished_work', () => {
       workMs: () => 1000,
     }
     using desk = await open({ host, guard, request: { seq: 7, reply: null } })
-    await desk.store.transaction({ requests: [], taskIds: [] }, transaction =>
-      transaction.addTaint('family', 'session', taint, 'mail', 1),
-    )
+    desk.store.transaction(transaction => transaction.addTaint('family', 'session', taint, 'mail', 1))
     const { effects } = await desk.ask('family', 'finished_work', {})
     expect(effects).toMatchObject([
       { kind: 'request_stored', request: { kind: 'held', tool: 'finished_work' } },

@@ -327,7 +327,7 @@ describe('pause, resume, cancel', () => {
   test('a completed task is over too', async () => {
     using desk = await openFamily()
     const task_id = idOf(await desk.ask('family', 'schedule_task', once))
-    await desk.store.transaction({ requests: [], taskIds: [task_id] }, transaction => {
+    desk.store.transaction(transaction => {
       const task = transaction.task(task_id)
       if (task) transaction.updateTask({ ...task, status: 'completed', next_run: null })
     })

@@ -39,7 +39,7 @@ export const openDesk = ({ openTasks = 1000, limits = {}, ...rules }: DeskRules 
   ): Promise<Answer> => {
     const effects: Effect[] = []
     seq += 1
-    const outcome = await store.transaction({ requests: [], taskIds: [] }, transaction =>
+    const outcome = store.transaction(transaction =>
       work({
         transaction,
         actor: actorOf(transaction),

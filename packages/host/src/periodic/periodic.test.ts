@@ -78,7 +78,7 @@ test('a new task for it needs room among the group’s tasks, and nothing is hal
   await create({})
   const [task] = store.tasks({})
   if (!task) throw new Error('no task')
-  await store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     transaction.updateTask({ ...task, status: 'cancelled', next_run: null })
     transaction.insertTask({ ...task, id: 'own' })
   })

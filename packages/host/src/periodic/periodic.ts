@@ -211,9 +211,7 @@ export function createPeriodicAgents(options: {
     if (asking !== undefined && !by?.main) {
       return refused('forbidden', 'Only the main group may use create_periodic_agent.')
     }
-    const known = await store.transaction({ requests: [], taskIds: [] }, transaction =>
-      transaction.periodicAgent(payload.name),
-    )
+    const known = store.transaction(transaction => transaction.periodicAgent(payload.name))
     const folder = known?.group ?? folderOf(payload.name)
     if (folder === undefined) {
       return refused(
@@ -232,7 +230,7 @@ export function createPeriodicAgents(options: {
     const collected: Effect[] = []
     let outcome: Outcome
     try {
-      outcome = await store.transaction({ requests: [], taskIds: [] }, transaction =>
+      outcome = store.transaction(transaction =>
         place(payload, folder, by, seen, transaction, effect => collected.push(effect)),
       )
     } catch (error) {

@@ -254,7 +254,7 @@ describe('what is claimed and waits for a free place', () => {
 
   test('does not run if the rights are gone meanwhile, and the task is paused', async () => {
     const { desk, go } = await queued()
-    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    desk.store.transaction(transaction => {
       transaction.deleteGroup('family')
     })
     await go()
@@ -289,7 +289,7 @@ describe('rights are those of the moment (lesson 8)', () => {
     await schedule(desk, 'own', 'interval', '60000', {}, 'main')
     await desk.time.pass(minute)
     expect(desk.begun).toHaveLength(2)
-    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    desk.store.transaction(transaction => {
       transaction.deleteGroup('main')
     })
     await desk.addGroup('main', { main: false })
@@ -308,7 +308,7 @@ describe('rights are those of the moment (lesson 8)', () => {
     const desk = await bench()
     desk.scheduler.start()
     await schedule(desk, 'once', 'once', '2026-01-15T12:01:00Z', { group: 'family' }, 'main')
-    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    desk.store.transaction(transaction => {
       transaction.deleteGroup('main')
     })
     await desk.time.pass(hour)
@@ -321,7 +321,7 @@ describe('rights are those of the moment (lesson 8)', () => {
     const desk = await bench()
     desk.scheduler.start()
     await schedule(desk, 't', 'interval', '60000')
-    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    desk.store.transaction(transaction => {
       transaction.deleteGroup('family')
     })
     await desk.time.pass(day)
@@ -529,7 +529,7 @@ describe('run now', () => {
     expect(code('t')).toBe('wrong_state')
     await desk.time.pass(0)
     expect(desk.begun).toHaveLength(1)
-    await desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    desk.store.transaction(transaction => {
       transaction.deleteGroup('family')
     })
     expect(code('t')).toBe('forbidden')

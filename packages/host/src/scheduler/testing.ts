@@ -135,13 +135,11 @@ export function openBench(
       return scheduler
     },
     addGroup: (folder: string, more: Partial<Group> = {}) =>
-      store.transaction({ requests: [], taskIds: [] }, transaction =>
-        transaction.insertGroup(groupOf(folder, more)),
-      ),
+      store.transaction(transaction => transaction.insertGroup(groupOf(folder, more))),
     /** what a group, or the operator, asks for, as it would come through the hatch */
     async ask(who: string, type: CommandType, payload: object): Promise<Outcome> {
       const command = commandSchema.parse({ type, payload })
-      const outcome = await store.transaction({ requests: [], taskIds: [] }, transaction => {
+      const outcome = store.transaction(transaction => {
         const group = transaction.group(who)
         return perform(command, {
           transaction,

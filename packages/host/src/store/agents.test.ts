@@ -19,7 +19,7 @@ function databasePath(): string {
 function open(folders: readonly string[] = ['a', 'b']) {
   const path = databasePath()
   let store = openStore({ path, durability: 'process', prepare: false })
-  store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     for (const folder of folders) transaction.insertGroup(group(folder))
   })
   onTestFinished(() => store.close())
@@ -44,7 +44,7 @@ function open(folders: readonly string[] = ['a', 'b']) {
       store = openStore({ path, durability: 'process', prepare: false })
     },
     change: (task: Task) =>
-      store.transaction({ requests: [], taskIds: [] }, transaction =>
+      store.transaction(transaction =>
         transaction.task(task.id) ? transaction.updateTask(task) : transaction.insertTask(task),
       ),
   }
@@ -231,7 +231,7 @@ describe('what people said', () => {
     const desk = open()
     const ids = ['1', '2', '3'].map(text => received(desk.agents, text))
     expect(desk.agents.incoming({ after: ids[0] ?? 0, limit: 1 })).toMatchObject([{ text: '2' }])
-    desk.store.transaction({ requests: [], taskIds: [] }, transaction => transaction.deleteGroup('a'))
+    desk.store.transaction(transaction => transaction.deleteGroup('a'))
     desk.reopen()
     expect(received(desk.agents, '4', { group: 'b' })).toBeGreaterThan(ids[2] ?? 0)
   })
@@ -294,9 +294,7 @@ describe('a run', () => {
     const id = agents.receive(said('hello')) ?? 0
     agents.give([id], 'r1')
     const turn = { runId: 'r1', group: 'a', usedIds: [id], sessionId: 's1', keepSession: true }
-    desk.store.transaction({ requests: [], taskIds: [] }, transaction =>
-      transaction.insertMessage(message(1)),
-    )
+    desk.store.transaction(transaction => transaction.insertMessage(message(1)))
     // The message's number is taken: nothing of the turn may stay.
     expect(() => agents.finishTurn({ ...turn, message: message(1) })).toThrow('UNIQUE')
     expect(agents.session('a')).toBeUndefined()
@@ -377,7 +375,7 @@ describe('a session', () => {
     agents.receive(said('elsewhere', { group: 'b' }))
     agents.give(ids, 'r1')
     agents.use(ids.slice(0, 1), 'r1')
-    store.transaction({ requests: [], taskIds: [] }, transaction => transaction.deleteGroup('a'))
+    store.transaction(transaction => transaction.deleteGroup('a'))
     // Its agent may still be at work.
     agents.finishTurn({
       runId: 'r1',
@@ -388,7 +386,7 @@ describe('a session', () => {
       message: undefined,
     })
     agents.giveBack('r1')
-    store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertGroup(group('a')))
+    store.transaction(transaction => transaction.insertGroup(group('a')))
     desk.reopen()
     expect(desk.agents.session('a')).toBeUndefined()
     expect(desk.agents.session('b')).toBe('s2')
@@ -400,7 +398,7 @@ describe('a session', () => {
     const { store, agents } = open()
     agents.setSession('a', 's1')
     expect(() =>
-      store.transaction({ requests: [], taskIds: [] }, transaction => {
+      store.transaction(transaction => {
         transaction.deleteGroup('a')
         throw new Error('stumbled')
       }),
@@ -572,7 +570,7 @@ describe('prune', () => {
       // The oldest of them ran last.
       desk.change(task(`${i}`, { status, created_at: at(i), last_run: i === 2 ? at(100) : null }))
     }
-    desk.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    desk.store.transaction(transaction => {
       for (let i = 1; i <= 9; i++) {
         transaction.addTaint('a', `task:${i}`, { corrupted: true, secret: false }, 'a page', 1)
       }

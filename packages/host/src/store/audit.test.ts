@@ -34,8 +34,7 @@ function during<T>(path: string, work: (store: Store) => T): T {
     store.close()
   }
 }
-const write = (store: Store, work: (transaction: Transaction) => void) =>
-  store.transaction({ requests: [], taskIds: [] }, work)
+const write = (store: Store, work: (transaction: Transaction) => void) => store.transaction(work)
 
 const entry = (n: number, more: Partial<AuditEntry> = {}): AuditEntry => ({
   at: 1_769_900_000_000 + n,
@@ -407,7 +406,7 @@ test('a host that is killed in the middle leaves a chain that holds, with all th
     const entry = { at: 1, group: 'a', actor: 'agent', action: 'x', summary: 'y', outcome: 'allowed' }
     for (;;) {
       let seq = 0
-      store.transaction({ requests: [], taskIds: [] }, transaction => {
+      store.transaction(transaction => {
         for (let i = 0; i < 7; i++) seq = transaction.audit(entry)
       })
       writeSync(1, seq + '\\n')

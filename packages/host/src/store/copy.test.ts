@@ -19,7 +19,7 @@ function open() {
 
 /** Two rows that belong together: a copy with only one of them was torn. */
 const writePair = (store: ReturnType<typeof open>['store'], id: number, text: string) =>
-  store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     for (const [part, half] of ['a', 'b'].entries()) {
       transaction.insertMessage({
         id: id * 2 + part,

@@ -67,17 +67,16 @@ async function open() {
     store.close()
     rmSync(directory, { recursive: true })
   })
-  await store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertTask(task))
+  store.transaction(transaction => transaction.insertTask(task))
   return store
 }
 
 test('a job is a task, known by its name while it is open', async () => {
   const store = await open()
-  const named = (name: string) =>
-    store.transaction({ requests: [], taskIds: [] }, transaction => transaction.openJob(name))
+  const named = (name: string) => store.transaction(transaction => transaction.openJob(name))
   expect(await named('job')).toEqual(task)
   expect(await named('JOB')).toBeUndefined()
-  await store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     transaction.insertTask({ ...task, id: '2', prompt: 'job', job: undefined })
     transaction.updateTask({ ...task, status: 'cancelled', next_run: null })
   })

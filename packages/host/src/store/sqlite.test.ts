@@ -25,8 +25,7 @@ function open(path = databasePath(), durability: Durability = 'process'): Store 
   onTestFinished(() => store.close())
   return store
 }
-const write = (store: Store, work: (transaction: Transaction) => void) =>
-  store.transaction({ requests: [], taskIds: [] }, work)
+const write = (store: Store, work: (transaction: Transaction) => void) => store.transaction(work)
 
 const task = (id: string, status: Task['status'] = 'active'): Task => ({
   id,
@@ -201,7 +200,7 @@ async function elsewhere(path: string, limit: string, script: string, untilLines
     const { createRequire } = await import('node:module')
     const require = createRequire(import.meta.url)
     const message = (id, text) => ({ id, group: 'a', jid: 'a@chat', kind: 'text', text, sender: null, speech: null, messageId: null, createdAt: id })
-    const insert = (id, text) => store.transaction({ requests: [], taskIds: [] }, transaction => transaction.insertMessage(message(id, text)))
+    const insert = (id, text) => store.transaction(transaction => transaction.insertMessage(message(id, text)))
     ${script}
   `
   const child = spawn(

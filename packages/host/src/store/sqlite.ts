@@ -363,7 +363,7 @@ export function openStore(options: StoreOptions): Store {
   const agents = createAgentTables(connection, message => transaction.insertMessage(message))
 
   return {
-    transaction: (_needs, work) => atomically(() => work(transaction)),
+    transaction: work => atomically(() => work(transaction)),
 
     group: registry.byFolder,
     groups: registry.all,

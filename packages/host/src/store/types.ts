@@ -59,15 +59,6 @@ export type NewMessage = Pick<
   'id' | 'group' | 'jid' | 'kind' | 'text' | 'sender' | 'speech' | 'messageId' | 'attachments' | 'createdAt'
 >
 
-/**
- * What a batch of commands will look at. SQLite does not need to know beforehand; a store on another machine loads
- * all of it in one round trip, so that `work` can stay synchronous there too.
- */
-export interface Needs {
-  requests: readonly { group: string; id: string }[]
-  taskIds: readonly string[]
-}
-
 /** Inside one transaction. All of it becomes durable together, or nothing does. */
 export interface Transaction
   extends ServiceTransaction,
@@ -122,7 +113,7 @@ interface CommandFilter {
 
 export interface Store {
   /** Runs `work` and makes its changes durable; a failure inside, or on the disk, leaves no trace of it. */
-  transaction<T>(needs: Needs, work: (transaction: Transaction) => T): T | Promise<T>
+  transaction<T>(work: (transaction: Transaction) => T): T
 
   group(folder: string): Group | undefined
   groups(): readonly Group[]

@@ -32,7 +32,7 @@ export const createFinishedWork = (options: {
       signal,
       progress,
     })
-    const isDone = await options.store.transaction({ requests: [], taskIds: [] }, transaction => {
+    const isDone = options.store.transaction(transaction => {
       const done = transaction.finishOccurrence(occurrence_id, finished, options.now())
       if (done) {
         transaction.audit({

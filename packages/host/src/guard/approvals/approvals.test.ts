@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { until } from '../../../proof/live.ts'
 import { readHistory } from '../../channels/history.ts'
-import { groupOf, needs, openChats } from '../../channels/testing.ts'
+import { groupOf, openChats } from '../../channels/testing.ts'
 import { textMessage } from '../../channels/text-message.ts'
 import type { ConfigInput } from '../../config.ts'
 import { createRetries } from '../../retries.ts'
@@ -84,7 +84,7 @@ async function open(options: Options = {}) {
     log: pino({ level: 'silent' }),
     now: Date.now,
   })
-  await store.transaction(needs, transaction => {
+  store.transaction(transaction => {
     for (const { folder } of groups) {
       transaction.addTaint(folder, 'session', { corrupted: true, secret: true }, 'a test', Date.now())
     }
@@ -265,7 +265,7 @@ describe('what is released', () => {
       text: '"shop"',
     })
     // Another group has the chat by now.
-    await host.store.transaction(needs, transaction => {
+    host.store.transaction(transaction => {
       transaction.deleteGroup('shop')
       transaction.insertGroup(groupOf('bank', { jid: 'text:shop' }))
     })
@@ -575,7 +575,7 @@ describe('"allow always"', () => {
     const { seq } = await host.want('main', 'hello')
     const waiting = await host.want('main', 'goodbye')
     host.click('main', seq, 'always')
-    await host.store.transaction(needs, transaction => {
+    host.store.transaction(transaction => {
       transaction.deleteGroup('main')
       transaction.insertGroup(groupOf('main', { main: true }))
       transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now())
@@ -649,7 +649,7 @@ describe('one that is over', () => {
     await new Promise(resolve => setImmediate(resolve))
     expect(host.click('main', plain.seq, 'allow')).toMatchObject({ ok: true })
     const removed = await host.want('main', 'three')
-    await host.store.transaction(needs, transaction => transaction.deleteGroup('main'))
+    host.store.transaction(transaction => transaction.deleteGroup('main'))
     host.desk.groupGone('main')
     expect(host.approvals.decide(String(removed.seq), { decision: 'allow' })).toMatchObject({
       error: { code: 'wrong_state' },
@@ -738,7 +738,7 @@ describe('after a crash', () => {
   test('what a group wanted that was removed is not done for another of its name', async () => {
     const before = await open()
     const { seq, id } = await before.want('main', 'hello')
-    await before.store.transaction(needs, transaction => {
+    before.store.transaction(transaction => {
       transaction.deleteGroup('main')
       transaction.insertGroup(groupOf('main', { main: true }))
     })
@@ -766,7 +766,7 @@ describe('after a crash', () => {
 
 test('a card that cannot be stored is none: nobody is asked, nobody allows it, and it ends by itself', async () => {
   const host = await open({ approvalMs: 100 })
-  await host.store.transaction(needs, transaction => {
+  host.store.transaction(transaction => {
     // Every number that could be the card's is taken.
     for (let id = 1; id <= 20; id++) {
       transaction.insertMessage(textMessage(id, { folder: 'main', jid: 'chat:main' }, 'taken', 0))
@@ -787,13 +787,13 @@ test('a person whom a full disk kept from being asked is asked once there is roo
   const { store } = host
   const { transaction } = store
   let failures = 0
-  vi.spyOn(store, 'transaction').mockImplementation((needs, work) => {
+  vi.spyOn(store, 'transaction').mockImplementation(work => {
     const looks = host.looks()
     if (looks > 0 && looks < 3) {
       failures++
       throw new StoreFailure('database or disk is full')
     }
-    return transaction(needs, work)
+    return transaction(work)
   })
   expect(await host.want('main')).toMatchObject({ status: 'open' })
   expect(failures).toBe(2)

@@ -98,12 +98,6 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   const wrongCodes = createAttempts({ perMinute: wrongCodesPerMinute, now })
   const strangers = createAttempts({ perMinute: strangersPerMinute, now })
 
-  const commit = <T>(work: (transaction: Transaction) => T): T => {
-    const result = store.transaction({ requests: [], taskIds: [] }, work)
-    if (result instanceof Promise) throw new Error('the store answers later, which approvals do not know yet')
-    return result
-  }
-
   const heldAt = (seq: number): RequestRow | undefined =>
     options
       .desk()
@@ -136,7 +130,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   /** Its request is over, by whatever way. */
   const close = (row: ApprovalRow, outcome: Outcome | null, digest?: string) => {
     const closed: ApprovalRow = { ...row, status: statusOf(outcome), closedAt: now() }
-    const isClosed = commit(transaction => {
+    const isClosed = store.transaction(transaction => {
       if (!transaction.closeApproval(row.seq, closed)) return false
       // What somebody or something decided stands in the log already.
       if (closed.status === 'expired' || closed.status === 'withdrawn') {
@@ -234,7 +228,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       closedAt: now(),
     }
     const digest = digestOf(held.action)
-    const settled = commit(transaction => {
+    const settled = store.transaction(transaction => {
       const rule = decision === 'always' ? makeRule(transaction, row, digest, person, now()) : null
       const closed: ApprovalRow = { ...row, ...ending, rule }
       transaction.closeApproval(seq, closed)
@@ -281,7 +275,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
         closedAt: null,
       }
       const about = { deciders: deciders(config, group.folder), timezone: config.timezone }
-      commit(transaction => {
+      store.transaction(transaction => {
         transaction.insertMessage({
           ...textMessage(row.messageId, group, textOfApproval(row, about), row.createdAt),
           kind: 'approval',
@@ -311,7 +305,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
 
   /** The answer to somebody who cannot decide this, in the chat where they tried to. */
   const reply = (said: NewIncoming, text: string): number | undefined => {
-    const id = commit(transaction => {
+    const id = store.transaction(transaction => {
       const id = transaction.hear(said)
       if (id !== undefined) say(transaction, { folder: said.group, jid: said.jid }, text)
       return id

@@ -26,7 +26,7 @@ export function makeRule(
 
 /** Taken back by whoever may use the command line. */
 export async function revokeRule(store: Store, id: number, at: number): Promise<RuleRow | Refusal> {
-  const rule = await store.transaction({ requests: [], taskIds: [] }, transaction => {
+  const rule = store.transaction(transaction => {
     const revoked = transaction.deleteRule(id)
     if (!revoked) return undefined
     const { group, name, digest, summary } = revoked

@@ -28,7 +28,7 @@ const entry = (more: Partial<AuditEntry> = {}): AuditEntry => ({
   ...more,
 })
 const fill = (store: Store, count: number, of: (n: number) => AuditEntry = () => entry()) =>
-  store.transaction({ requests: [], taskIds: [] }, transaction => {
+  store.transaction(transaction => {
     for (let n = 1; n <= count; n++) transaction.audit(of(n))
   })
 

@@ -2,7 +2,7 @@ import type { Payload } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../proof/live.ts'
 import { readHistory } from '../../channels/history.ts'
-import { groupOf, needs, openChats } from '../../channels/testing.ts'
+import { groupOf, openChats } from '../../channels/testing.ts'
 import type { Choice } from '../../channels/types.ts'
 import type { ConfigInput } from '../../config.ts'
 
@@ -326,7 +326,7 @@ describe('after a crash', () => {
   test('what a group that was removed meanwhile had asked is taken back', async () => {
     const before = await open()
     const seq = await before.ask('shop', [colour])
-    await before.store.transaction(needs, transaction => transaction.deleteGroup('shop'))
+    before.store.transaction(transaction => transaction.deleteGroup('shop'))
     before.kill()
     const host = await open({ directory: before.directory })
     await until('it is closed', () => host.card(seq)?.status === 'withdrawn')
