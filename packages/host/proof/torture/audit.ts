@@ -72,9 +72,12 @@ function messagesOfPeople({ book }: AuditOptions, store: Store): Property {
     if (!row) problems.push(`${word} to ${folder} was lost`)
     else if (rows.length > 1) problems.push(`${word} to ${folder} was taken ${rows.length} times`)
     else if (row.status !== 'used') problems.push(`${word} to ${folder} is still ${row.status}`)
-    const answers = texts.filter(({ group, text }) => group === folder && text.includes(word)).length
-    if (answers > 1) problems.push(`${word} to ${folder} was answered ${answers} times`)
-    if (answers > 0 || !row) continue
+    const answers = texts.filter(({ group, text }) => group === folder && text.includes(word))
+    if (answers.length > 1)
+      problems.push(
+        `${word} to ${folder} was answered with ${answers.map(({ text }) => `“${text}”`).join(', ')}`,
+      )
+    if (answers.length > 0 || !row) continue
     if (explained(row, runs)) byHost++
     else {
       const { result, error } = runs.get(row.runId ?? '') ?? {}
