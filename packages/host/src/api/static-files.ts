@@ -15,7 +15,8 @@ const types: Readonly<Record<string, string>> = {
 /** A name that changes with the content: what it stands for never does. */
 const hashed = /[-.][A-Za-z0-9_-]{8,}\.[a-z0-9]+$/
 const assetShape = /^\/(?:[A-Za-z0-9_-]+\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\.([a-z0-9]+)$/
-const pageShape = /^\/(?:[A-Za-z0-9_%:@+~-]+\/?)*$/
+/** Each part ends in one way only: a path that fits nearly must not be tried in all the ways it could be cut up. */
+const pageShape = /^\/(?:[A-Za-z0-9_%:@+~-]+(?:\/|$))*$/
 
 /** What whoever is not signed in needs, whichever console there is. */
 const own = new Map([
