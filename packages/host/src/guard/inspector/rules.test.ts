@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { bounded } from '../../testing.ts'
 import type { Taint } from '../types.ts'
 import { judgeAction, judgeText } from './rules.ts'
 
@@ -23,6 +24,7 @@ describe('rules on actions', () => {
     '好的，明天见',
     'Да, конечно 👍',
     'Dinner is ready 🍝',
+    'ℹ️ The shop ㊗ is closed Ⓜ️',
   ])('a few plain words in a chat may go out unless secrets were read: %s', text =>
     expect(verdicts(said(text))).toEqual(['allow', 'allow', 'unsure', 'unsure']),
   )
@@ -75,6 +77,14 @@ describe('rules on actions', () => {
   ])('%s is denied where strangers may have asked for secrets that were read', (_, text) => {
     expect(verdicts(said(text))).toEqual(['unsure', 'unsure', 'unsure', 'deny'])
     expect(judge(said(text), corrupted).isFinal).toBe(false)
+  })
+
+  test('a verdict costs little however the words are made', () => {
+    for (const part of ['ℹ', '™', 'ⓂⓂ\u{fe0f}', 'a', 'é', '1', '12 ', '.', '. ', '-', '👍', '\u0301']) {
+      const text = part.repeat(279 / part.length)
+      for (const end of ['@', '.@', '\0'])
+        expect(bounded(() => judge(said(text + end), clean)).verdict).toBe('unsure')
+    }
   })
 
   test('reasons quote nothing', () => {

@@ -90,8 +90,9 @@ const isPlainMessage = ({ name, payload }: Question['action']): boolean => {
   )
 }
 
+/** No character is of two kinds (ℹ is a letter and a picture): a long row of such would be tried in every way. */
 const words =
-  /^(?:\p{L}|(?!\p{Variation_Selector})\p{M}|\p{Extended_Pictographic}\u{fe0f}?|[ \n,;:!?'"’“”()–，。！？、：；「」-]|\.(?!\S)|\d{1,4}(?!\d))*$/u
+  /^(?:(?!\p{Extended_Pictographic})\p{L}|(?!\p{Variation_Selector})\p{M}|\p{Extended_Pictographic}\u{fe0f}?|[ \n,;:!?'"’“”()–，。！？、：；「」-]|\.(?!\S)|\d{1,4}(?!\d))*$/u
 const mixedScripts =
   /(?=[\p{L}\p{M}]*\p{Script=Latin})(?=[\p{L}\p{M}]*[\p{Script=Cyrillic}\p{Script=Greek}])[\p{L}\p{M}]+/u
 
