@@ -6,6 +6,8 @@ interface Options {
   letters?: string
   /** letters that take a value, in the same word or the next one */
   valued?: string
+  /** what follows such a letter in the same word are more letters: the value is always the next word */
+  valueApart?: true
   /** long names; with `=` if they take a value, in the same word or the next one */
   long?: string
   /** `-5` */
@@ -37,7 +39,7 @@ function options({ letters = '', valued = '', long = '', ...more }: Options): Ru
     if (more.numbers && /^-\d{1,9}$/.test(text)) return 'alone'
     for (let at = 1; at < text.length; at++) {
       if (valued.includes(text.charAt(at))) {
-        if (at < text.length - 1) return 'alone'
+        if (at < text.length - 1) return more.valueApart ? undefined : 'alone'
         return isValue(next) ? 'value' : undefined
       }
       if (!letters.includes(text.charAt(at))) return undefined
@@ -260,7 +262,12 @@ export const programs: ReadonlyMap<string, Rule> = new Map<string, Rule>(
     }),
     df: options({ letters: 'ahHiklPT', long: 'human-readable inodes print-type total' }),
     file: options({ letters: 'bhiLNk', long: 'brief mime mime-type mime-encoding dereference' }),
-    tree: options({ letters: 'adfhiDFpugCnrtvS', valued: 'LPI', long: 'noreport dirsfirst gitignore prune' }),
+    tree: options({
+      letters: 'adfhiDFpugCnrtvS',
+      valued: 'LPI',
+      valueApart: true,
+      long: 'noreport dirsfirst gitignore prune',
+    }),
     // Without the plus it sets the clock.
     date: options({
       letters: 'uR',
