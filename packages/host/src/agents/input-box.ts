@@ -1,9 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { chmodSync, lstatSync, opendirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  lstatSync,
+  opendirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type DialectName, dialects, type OutgoingFile } from '@hatchway/protocol'
-import { type Owner, type PinnedDirectory, pinDirectory, post } from '@hatchway/spool'
+import { errorCode, type Owner, type PinnedDirectory, pinDirectory, post } from '@hatchway/spool'
 import { textWithFiles } from '../attachments/text.ts'
 import type { IncomingRow } from '../store/agent-types.ts'
 
@@ -152,7 +162,7 @@ export async function empty(path: string): Promise<void> {
         if (!lstatSync(at, { throwIfNoEntry: false })?.isDirectory()) remove(at)
         else if (directory !== top || !entry.name.startsWith(mark)) {
           // To be moved, it has to be writable itself.
-          if (directory !== top) chmodSync(at, 0o700)
+          if (directory !== top) unlock(at)
           renameSync(at, `${top.path}/${mark}${++count}`)
         } else await dissolve(`${top.path}/${entry.name}`)
         if (++count % atATime === 0) await nextTurn()
@@ -184,11 +194,32 @@ export async function empty(path: string): Promise<void> {
 /** undefined: there is none. One that its owner has locked is unlocked: nobody may shut out what is for the next run. */
 function open(path: string): PinnedDirectory | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found?.isDirectory() && (found.mode & 0o700) !== 0o700) chmodSync(path, 0o700)
+  if (found?.isDirectory() && (found.mode & 0o700) !== 0o700) unlock(path)
   const directory = pinDirectory(path)
   if (directory === 'missing') return undefined
   if (typeof directory !== 'string') return directory
   throw new Error(`${basename(path)}/ cannot be emptied: it is ${directory.replaceAll('_', ' ')}.`)
+}
+
+/** a handle that needs no right to read (O_PATH), which Node has no name for */
+const pathOnly = 0o10000000
+const byHandle = process.platform === 'linux'
+
+/** What has become a link since it was looked at is left alone: its mode would be that of what it leads to. */
+function unlock(path: string | Buffer): void {
+  if (!byHandle) return void chmodSync(path, 0o700)
+  let fd: number
+  try {
+    fd = openSync(path, pathOnly | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errorCode(error))) return
+    throw error
+  }
+  try {
+    chmodSync(`/proc/self/fd/${fd}`, 0o700)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 function remove(path: Buffer): void {

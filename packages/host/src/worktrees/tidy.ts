@@ -1,22 +1,15 @@
-import { chmod, lstat, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstatSync, rmdirSync, unlinkSync } from 'node:fs'
+import { empty } from '../agents/input-box.ts'
 
-/** Removes what an agent may have filled, also where it has locked a directory against us. */
+/**
+ * Removes what an agent may have filled, also where it has locked a directory against us. Whoever filled it may still be
+ * at it, in a container that is not ours to end: a directory that becomes a link meanwhile is not gone through. Only its
+ * parent has to be ours alone.
+ */
 export async function removeTree(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true })
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error
-    await unlock(path)
-    await rm(path, { recursive: true, force: true })
-  }
-}
-
-async function unlock(path: string): Promise<void> {
-  // A link is not gone through: only directories are.
-  if (!(await lstat(path)).isDirectory()) return
-  await chmod(path, 0o700)
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) await unlock(join(path, entry.name))
-  }
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (!found) return
+  if (!found.isDirectory()) return unlinkSync(path)
+  await empty(path)
+  rmdirSync(path)
 }
