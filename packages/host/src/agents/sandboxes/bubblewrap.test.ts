@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process'
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createBubblewrap } from './bubblewrap.ts'
 import { findProgram } from './command.ts'
@@ -50,6 +52,16 @@ else {
       )
       expect(end.code).not.toBe(0)
       expect(`${end.problem} ${end.errors}`).toContain('/no/such')
+    })
+
+    test('what whoever started the host has left open is not open inside', () => {
+      const spec = specOf(prepare(agentUser), '', { command: ['/bin/ls', '/proc/self/fd/'] })
+      const runner = fileURLToPath(new URL('./testing/runner.process.ts', import.meta.url))
+      const begin = 'exec 63</etc/hostname 200</; exec "$0" "$@" 3>&1'
+      const words = [process.execPath, runner, JSON.stringify(errand(spec))]
+      const { stdout } = spawnSync('/bin/bash', ['-c', begin, ...words], { encoding: 'utf8' })
+      expect(stdout).toContain('"code":0')
+      expect(stdout.match(/^\d+$/gm)).toEqual(['0', '1', '2', '3'])
     })
 
     test('without the program it is not available, and a start says what to install', async () => {

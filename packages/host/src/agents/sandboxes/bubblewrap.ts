@@ -6,6 +6,7 @@ import { type Cgroups, openCgroups } from './cgroup.ts'
 import { exitOf, stillborn, until, watch, within } from './child.ts'
 import { ask, findProgram, lastWords } from './command.ts'
 import { type HostFiles, hostFiles, parentsOf } from './host-files.ts'
+import { closeInherited } from './inherited.ts'
 import { watchMemory } from './memory-watch.ts'
 import {
   markedProcesses,
@@ -133,6 +134,7 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
   }
 
   function launch(program: string, features: Features, spec: SandboxSpec): SandboxProcess {
+    closeInherited()
     const user = isRoot ? spec.user : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
     const files = hostFiles(user)
     const filter = seccompProgram()
