@@ -20,9 +20,12 @@ import type { Gate, Taint, Verdict } from './types.ts'
  */
 export interface Watch {
   take(request: RequestRow, signal: AbortSignal): void
-  /** it happens now, with the rights its group has now; false: it was over */
-  release(seq: number, decision: Decision): boolean
-  deny(seq: number, decision: Decision): boolean
+  /**
+   * It happens now, with the rights its group has now; false: it was over. `along` is noted in the same commit: what
+   * was decided and that it was decided are never apart.
+   */
+  release(seq: number, decision: Decision, along?: Along): boolean
+  deny(seq: number, decision: Decision, along?: Along): boolean
   /** it is not put to anybody */
   refuse(seq: number, error: Refusal): boolean
 }
@@ -32,6 +35,8 @@ interface Decision {
   reason: string
   gate: Gate
 }
+
+type Along = (transaction: Transaction) => void
 
 export interface WatchOptions {
   store: Store
@@ -70,6 +75,7 @@ export function createWatch(options: WatchOptions): Watch {
     seq: number,
     decision: Decision,
     decide: (transaction: Transaction, request: RequestRow, effects: Effect[]) => Outcome | null,
+    along?: Along,
   ): boolean => {
     const effects: Effect[] = []
     const result = store.transaction(transaction => {
@@ -95,6 +101,7 @@ export function createWatch(options: WatchOptions): Watch {
         requestId: request.reply?.id ?? null,
         tookMs: now() - request.createdAt,
       })
+      along?.(transaction)
       return { outcome }
     })
     if (!result) return false
@@ -108,27 +115,33 @@ export function createWatch(options: WatchOptions): Watch {
     return true
   }
 
-  const release = (seq: number, decision: Decision) =>
-    settle(seq, decision, (transaction, request, effects) => {
-      const held = heldIn(request)
-      const group = transaction.group(request.group)
-      if (!held || !group) return denied('The group is no longer registered.')
-      return perform(held.command, {
-        ...options.context(),
-        transaction,
-        actor: { kind: 'group', group },
-        request: { seq, reply: request.reply },
-        guard: rules,
-        isReleased: true,
-        releasedBy: decision.by,
-        seen: held.taint,
-        heldIn: held.runId,
-        shown: { digest: digestOf(held.action), evidence: held.evidence },
-        effect: effect => effects.push(effect),
-      })
-    })
+  const release: Watch['release'] = (seq, decision, along) =>
+    settle(
+      seq,
+      decision,
+      (transaction, request, effects) => {
+        const held = heldIn(request)
+        const group = transaction.group(request.group)
+        if (!held || !group) return denied('The group is no longer registered.')
+        return perform(held.command, {
+          ...options.context(),
+          transaction,
+          actor: { kind: 'group', group },
+          request: { seq, reply: request.reply },
+          guard: rules,
+          isReleased: true,
+          releasedBy: decision.by,
+          seen: held.taint,
+          heldIn: held.runId,
+          shown: { digest: digestOf(held.action), evidence: held.evidence },
+          effect: effect => effects.push(effect),
+        })
+      },
+      along,
+    )
 
-  const deny = (seq: number, decision: Decision) => settle(seq, decision, () => denied(decision.reason))
+  const deny: Watch['deny'] = (seq, decision, along) =>
+    settle(seq, decision, () => denied(decision.reason), along)
 
   const refuse = (seq: number, error: Refusal) =>
     settle(seq, { by: 'host', reason: error.message, gate: 'block' }, () => ({ ok: false, error }))

@@ -719,6 +719,66 @@ describe('after a crash', () => {
     expect(host.said('family')).toEqual(['hello'])
   })
 
+  test('what was decided, by whom and whether for ever, is one commit with what was done', async () => {
+    const before = await open()
+    const always = await before.want('main', 'hello')
+    const refused = await before.want('main', 'goodbye')
+    const { transaction } = before.store
+    for (const { seq, decision } of [
+      { seq: always.seq, decision: 'always' },
+      { seq: refused.seq, decision: 'deny' },
+    ] as const) {
+      let commits = 0
+      const dying = vi.spyOn(before.store, 'transaction').mockImplementation((needs, work) => {
+        if (commits++ > 0) throw new Error('the process is gone')
+        return transaction(needs, work)
+      })
+      try {
+        before.click('main', seq, decision, 'ann', 'too late')
+      } catch {
+        // As if it had been killed after the first commit.
+      }
+      dying.mockRestore()
+    }
+    before.kill()
+    const host = await open({ directory: before.directory })
+    expect(host.said('family')).toEqual(['hello'])
+    expect(host.store.approvals.approval(always.seq)).toMatchObject({ status: 'allowed', decidedBy: 'ann' })
+    expect(host.store.approvals.rules('main')).toHaveLength(1)
+    expect(host.store.approvals.approval(refused.seq)).toMatchObject({
+      status: 'denied',
+      decidedBy: 'ann',
+      words: 'too late',
+    })
+  })
+
+  test('what somebody allowed and the host then refused is not called withdrawn', async () => {
+    const before = await open({ config: { groups: { family: { approvers: ['ann'] } } } })
+    const { seq } = await before.want('family', 'hello')
+    const { transaction } = before.store
+    // By now it has as many requests open as it may have.
+    await transaction(needs, within => {
+      for (let i = 1; i <= 20; i++) {
+        const about = { kind: 'question', tool: 'ask_user', input: {}, reply: null } as const
+        within.insertRequest({ ...about, seq: seq + i, group: 'family', createdAt: 1, expiresAt: 2 ** 52 })
+      }
+    })
+    let commits = 0
+    vi.spyOn(before.store, 'transaction').mockImplementation((needs, work) => {
+      if (commits++ > 0) throw new Error('the process is gone')
+      return transaction(needs, work)
+    })
+    try {
+      before.click('family', seq, 'allow')
+    } catch {
+      // As above.
+    }
+    before.kill()
+    const host = await open({ directory: before.directory })
+    expect(host.called).toEqual([])
+    expect(host.status(seq)).toBe('allowed')
+  })
+
   test('what is over by then is closed, with what it came to', async () => {
     const before = await open({ approvalMs: 50 })
     const late = await before.want('main', 'hello')

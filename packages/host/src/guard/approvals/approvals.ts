@@ -29,8 +29,9 @@ import { visible } from './visible.ts'
  *   expired     nobody decided in time; the desk says when that is
  *   withdrawn   nobody wants it any longer
  *
- * The watch does what was decided before the card is closed: nothing says "allowed" that did not happen. What a crash
- * leaves between the two is a card whose request is over, which `mend` closes. Nothing of it is read from a file.
+ * What was decided is done, noted on its card, and made a rule, in one commit: nothing says "allowed" that did not
+ * happen, and nothing happens that nobody is known to have allowed. What ends otherwise closes its card afterwards; a
+ * crash in between leaves a card whose request is over, which `mend` closes. Nothing of it is read from a file.
  */
 export interface Approvals {
   /** for the watch: a rule that lets it happen */
@@ -210,16 +211,10 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     const held = request && heldIn(request)
     const by = nameOf(person)
     const words = decision === 'deny' ? cut(spoken.trim().toWellFormed(), longestWords) : ''
-    const decideNow = (seq: number): boolean =>
+    const decideNow = (seq: number, along?: (transaction: Transaction) => void): boolean =>
       decision === 'deny'
-        ? watch.deny(seq, { by: whoIs(person), reason: `${by} said no. ${words}`.trim(), gate: 'ask' })
-        : watch.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' })
-    if (held === undefined || !decideNow(seq)) {
-      const outcome = outcomeOf(seq)
-      // What is still on the desk is over, and we are told in a moment.
-      if (!request) close(row, outcome)
-      return refused('wrong_state', endingOf({ ...row, status: statusOf(outcome) }))
-    }
+        ? watch.deny(seq, { by: whoIs(person), reason: `${by} said no. ${words}`.trim(), gate: 'ask' }, along)
+        : watch.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' }, along)
     const ending: Ending = {
       status: decision === 'deny' ? 'denied' : 'allowed',
       decidedBy: by,
@@ -227,14 +222,22 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       rule: null,
       closedAt: now(),
     }
-    const digest = digestOf(held.action)
-    const settled = store.transaction(transaction => {
-      const rule = decision === 'always' ? makeRule(transaction, row, digest, person, now()) : null
-      const closed: ApprovalRow = { ...row, ...ending, rule }
-      transaction.closeApproval(seq, closed)
-      tell(transaction, closed)
-      return { approval: closed, id: said && transaction.hear(said) }
-    })
+    const digest = held && digestOf(held.action)
+    const settled: { approval: ApprovalRow; id: number | undefined } = { approval: row, id: undefined }
+    const note = (transaction: Transaction) => {
+      const isAlways = decision === 'always' && digest !== undefined
+      const rule = isAlways ? makeRule(transaction, row, digest, person, now()) : null
+      settled.approval = { ...row, ...ending, rule }
+      transaction.closeApproval(seq, settled.approval)
+      tell(transaction, settled.approval)
+      settled.id = said && transaction.hear(said)
+    }
+    if (digest === undefined || !decideNow(seq, note)) {
+      const outcome = outcomeOf(seq)
+      // What is still on the desk is over, and we are told in a moment.
+      if (!request) close(row, outcome)
+      return refused('wrong_state', endingOf({ ...row, status: statusOf(outcome) }))
+    }
     options.changed(settled.approval)
     options.said()
     if (decision === 'allow') askForNext(row, digest)
