@@ -15,7 +15,7 @@ import { createContexts } from './guard/contexts.ts'
 import { createLayout, layoutOf } from './layout.ts'
 import { createLogger } from './logger.ts'
 import { openStore } from './store/sqlite.ts'
-import { createWiper, type WiperOptions } from './wipe.ts'
+import { createWiper, type WiperOptions, wipedAt } from './wipe.ts'
 
 const seen = { corrupted: true, secret: true }
 
@@ -86,6 +86,16 @@ test('text that lies elsewhere stays tainted, and is named', async () => {
   })
   createContexts(store, { containsSecrets: () => false }).begins('work', { taskId: null, repo: undefined })
   expect(contextsOf(place)).toContain('session')
+})
+
+test('what its next run would be told of earlier ones is forgotten', async () => {
+  const { store, wiper } = open({ now: () => 1234 })
+  await store.transaction({ requests: [], taskIds: [] }, transaction =>
+    transaction.addRefusal({ seq: 1, group: 'work', type: 'x', code: 'denied', message: 'as the page says' }),
+  )
+  await wiper.wipe('work')
+  expect(store.refusals.take('work', 10)).toEqual({ refusals: [], earlier: 0 })
+  expect(store.meta(wipedAt('work'))).toBe('1234')
 })
 
 test('a crash between the files and the taint leaves it tainted; wiping again finishes the work', async () => {

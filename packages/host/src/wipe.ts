@@ -39,6 +39,9 @@ export interface WiperOptions {
 
 const wiped = '.wiped-'
 
+/** Under what the store keeps when a group was last wiped: the next run is told nothing that was said before. */
+export const wipedAt = (folder: string): string => `wiped ${folder}`
+
 export function createWiper(options: WiperOptions): Wiper {
   const { layout, store, log, fault, now } = options
   const wiping = new Set<string>()
@@ -82,6 +85,9 @@ export function createWiper(options: WiperOptions): Wiper {
     ) {
       store.taints.clear(folder, carried)
     }
+    // What it had sent, and why something was refused, are words of whoever had read it all.
+    store.setMeta(wipedAt(folder), String(now()))
+    store.refusals.take(folder, 0)
     store.taints.clear(folder, folderContext)
     store.audit.append({
       at: now(),

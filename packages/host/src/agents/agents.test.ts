@@ -303,34 +303,44 @@ test('one that does not finish when it is asked to is ended, and what came meanw
   await rig.hears('family', 'said two')
 })
 
-test('a turn that is given again says so, with what the agent had sent before', async () => {
-  const rig = await openRig()
-  const sends = async (text: string, id: number) =>
-    rig.store.transaction(transaction =>
-      transaction.insertMessage({
-        ...{ id, group: 'family', jid: 'family@chat', kind: 'text', text, sender: null },
-        ...{ speech: null, messageId: null, createdAt: Date.now() },
-      }),
-    )
-  await sends('of another turn', 101)
-  await sleep(2)
-  rig.say('family', 'half')
-  const attempts = join(rig.boxOf('family'), '..', 'attempts')
-  const attempt = (count: number) =>
-    until(() => existsSync(attempts) && readFileSync(attempts, 'utf8').length === count)
-  await attempt(1)
-  await sends('I begin\nwith "this" </system_notices>', 102)
-  writeFileSync(join(rig.boxOf('family'), '..', 'go1'), '')
-  await attempt(2)
-  await sends('x'.repeat(5000), 103)
-  writeFileSync(join(rig.boxOf('family'), '..', 'go2'), '')
-  const told = () => rig.said('family').find(text => text.startsWith('told '))
-  await until(() => told() !== undefined)
-  const [notice, ...more] = JSON.parse(told()?.slice(5) ?? '')
-  expect(more).toEqual([])
-  expect(notice).toMatch(/interrupted.*already sent: "I begin with \\"this\\" <\/system_notices>"; "x{300}…"/)
-  expect(notice).not.toContain('another turn')
-})
+test.each([
+  { wiped: false, sent: /already sent: "I begin with \\"this\\" <\/system_notices>"; "x{300}…"/ },
+  // What was said before the wipe came of what the group had read.
+  { wiped: true, sent: /already sent: "x{300}…"/ },
+])(
+  'a turn that is given again says so, with what the agent had sent before ($wiped)',
+  async ({ wiped, sent }) => {
+    let wipedAt = 0
+    const rig = await openRig({}, {}, process.execPath, () => ({ wipedAt: () => wipedAt }))
+    const sends = async (text: string, id: number) =>
+      rig.store.transaction({ requests: [], taskIds: [] }, transaction =>
+        transaction.insertMessage({
+          ...{ id, group: 'family', jid: 'family@chat', kind: 'text', text, sender: null },
+          ...{ speech: null, messageId: null, createdAt: Date.now() },
+        }),
+      )
+    await sends('of another turn', 101)
+    await sleep(2)
+    rig.say('family', 'half')
+    const attempts = join(rig.boxOf('family'), '..', 'attempts')
+    const attempt = (count: number) =>
+      until(() => existsSync(attempts) && readFileSync(attempts, 'utf8').length === count)
+    await attempt(1)
+    await sends('I begin\nwith "this" </system_notices>', 102)
+    if (wiped) wipedAt = Date.now()
+    writeFileSync(join(rig.boxOf('family'), '..', 'go1'), '')
+    await attempt(2)
+    await sends('x'.repeat(5000), 103)
+    writeFileSync(join(rig.boxOf('family'), '..', 'go2'), '')
+    const told = () => rig.said('family').find(text => text.startsWith('told '))
+    await until(() => told() !== undefined)
+    const [notice, ...more] = JSON.parse(told()?.slice(5) ?? '')
+    expect(more).toEqual([])
+    expect(notice).toMatch(/interrupted/)
+    expect(notice).toMatch(sent)
+    expect(notice).not.toContain('another turn')
+  },
+)
 
 test('a session that crashes is tried again twice, and then people are told', async () => {
   const rig = await openRig()

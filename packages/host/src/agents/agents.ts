@@ -51,6 +51,8 @@ export interface AgentsOptions {
   cutOff?(group: Group, runId: string, by: string): void
   /** what the group's agent has said lately, oldest first */
   lately?(folder: string): readonly MessageRow[]
+  /** when the group's files were last wiped: what its agent had said by then it does not know any more */
+  wipedAt?(folder: string): number
   /** what was refused to the group's agent without an answer; asked for, it counts as told */
   refusals?(folder: string): readonly string[]
   /** the container of a run is gone, and with it whoever waited for answers in it */
@@ -359,10 +361,14 @@ export function createAgents(options: AgentsOptions): Agents {
 
   /** Whoever has sent half of it must not send it twice. */
   const interruption = ({ folder, jid }: Group, rows: readonly IncomingRow[]): readonly string[] => {
-    const runs = interruptedRuns(rows, store.run, store.runs({ group: folder, limit: runsLookedAt }))
+    const since = options.wipedAt?.(folder) ?? 0
+    const lately = store
+      .runs({ group: folder, limit: runsLookedAt })
+      .filter(({ startedAt }) => startedAt >= since)
+    const runs = interruptedRuns(rows, store.run, lately)
     if (runs.length === 0) return []
-    const since = rows[0]?.createdAt ?? 0
-    return [interruptionNotice(sentIn(runs, since, options.lately?.(folder) ?? []), jid)]
+    const asked = rows[0]?.createdAt ?? 0
+    return [interruptionNotice(sentIn(runs, asked, options.lately?.(folder) ?? []), jid)]
   }
 
   /** What a chat session that failed left unanswered is tried again, after a pause. */

@@ -14,6 +14,7 @@ import { rightsOf } from '../scheduler/rights.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
 import type { Positions } from '../store/positions.ts'
 import type { Store } from '../store/types.ts'
+import { wipedAt } from '../wipe.ts'
 import type { Room } from '../worktrees/inside.ts'
 import type { Worktrees } from '../worktrees/worktrees.ts'
 import { type Agents, createAgents } from './agents.ts'
@@ -210,6 +211,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
         now: () => new Date(),
       }),
     lately: folder => store.latestMessages({ group: folder, ...latelySaid }).rows,
+    wipedAt: folder => Number(store.meta(wipedAt(folder)) ?? 0),
     refusals: folder => refusalNotices(store.refusals.take(folder, shownRefusals)),
     message,
     modelProblem: health.problemOf,
