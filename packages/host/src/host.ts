@@ -511,6 +511,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         await promise
       }
       await new Promise<void>(resolve => running.whenThrough(folder, resolve))
+      // One that found its place taken would lie there afterwards.
+      replies.clear(folder)
       return true
     },
     isBusy: folder => requests.open().some(({ group, kind }) => group === folder && kind === 'work'),

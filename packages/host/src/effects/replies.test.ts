@@ -188,3 +188,29 @@ test('whatever is left to remove is removed at the end', () => {
   replies.stop()
   expect(readdirSync(responses)).toEqual([])
 })
+
+test('those that wait are limited in bytes: they are kept in memory', () => {
+  const { replies, elsewhere, responses, log } = open()
+  symlinkSync(elsewhere, responses)
+  const large: Outcome = { ok: true, result: { text: 'x'.repeat(1_000_000) } }
+  const placed = vi.fn()
+  for (let i = 0; i < 40; i++) replies.send('a', { ...address, id: `r${i}` }, large, placed)
+  // Sixteen of them wait; the journal has the others.
+  expect(placed).toHaveBeenCalledTimes(24)
+  expect(log.filter(line => line.includes('given up'))).toHaveLength(1)
+})
+
+test('one that waits is not placed any more once nobody can want it', async () => {
+  const { replies, responses, answer } = open()
+  mkdirSync(join(answer, 'in the way'), { recursive: true })
+  const placed = vi.fn()
+  replies.send('a', address, outcome, placed)
+  expect(placed).not.toHaveBeenCalled()
+  // Its container is gone, or its group is wiped.
+  replies.clear('a')
+  expect(placed).toHaveBeenCalledOnce()
+  rmSync(responses, { recursive: true })
+  mkdirSync(responses)
+  await new Promise(resolve => setTimeout(resolve, 300))
+  expect(readdirSync(responses)).toEqual([])
+})

@@ -30,7 +30,7 @@ export interface Replies {
   progress(group: Pick<Group, 'folder' | 'dialect'>, address: ReplyAddress, step: Step): void
   endProgress(group: string, address: ReplyAddress): void
   /**
-   * removes answers that nobody has taken, or only those that lie there since before `before`; many of them bit by bit,
+   * removes answers that nobody has taken, and gives up those that wait for their place; or removes only those that lie there since before `before`; many of them bit by bit,
    * and none that is placed meanwhile
    */
   clear(group: string, before?: number): void
@@ -39,6 +39,8 @@ export interface Replies {
 
 const giveUpMs = 86_400_000
 const waitingPerGroup = 1000
+/** They are kept in memory, so their number alone is no limit. */
+const waitingBytesPerGroup = 16_777_216
 /** Others wait while so many are removed. */
 const removedAtOnce = 100
 
@@ -51,12 +53,21 @@ interface Clearing {
   before: number | undefined
 }
 
+interface Waiting {
+  group: string
+  address: ReplyAddress
+  outcome: Outcome
+  bytes: number
+  since: number
+  timer: NodeJS.Timeout | undefined
+  placed(): void
+}
+
 export function createReplies(options: { layout: Layout; owners: Owners; log: Logger }): Replies {
   const { layout, owners, log } = options
-  const timers = new Set<NodeJS.Timeout>()
   const clearings = new Set<Clearing>()
-  /** how many answers of a group wait for their place, and how many were given up since the first of them */
-  const waiting = new Map<string, { count: number; dropped: number }>()
+  /** the answers of a group that wait for their place, and how many were given up since the first of them */
+  const waiting = new Map<string, { answers: Set<Waiting>; bytes: number; dropped: number }>()
 
   const place = (group: string, address: ReplyAddress, outcome: Outcome) => {
     const file = renderReply(address, outcome)
@@ -108,19 +119,12 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
   /** of requests that have said how far they have come */
   const begun = new Set<string>()
 
-  const retry = (
-    group: string,
-    address: ReplyAddress,
-    outcome: Outcome,
-    placed: () => void,
-    pauseMs: number,
-    since: number,
-  ) => {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
+  const retry = (answer: Waiting, pauseMs: number) => {
+    const { group, address, outcome, since } = answer
+    answer.timer = setTimeout(() => {
       const reason = failure(group, address, outcome)
       if (reason !== undefined && Date.now() - since <= giveUpMs) {
-        return retry(group, address, outcome, placed, Math.min(60_000, pauseMs * 2), since)
+        return retry(answer, Math.min(60_000, pauseMs * 2))
       }
       if (reason !== undefined) {
         log.error(
@@ -128,10 +132,8 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
           'an answer could not be placed for a day and was given up',
         )
       }
-      release(group)
-      placed()
+      release(answer)
     }, pauseMs)
-    timers.add(timer)
   }
 
   const failure = (group: string, address: ReplyAddress, outcome: Outcome): string | undefined => {
@@ -143,31 +145,40 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
     }
   }
 
-  const release = (group: string) => {
-    const state = waiting.get(group)
-    if (!state || --state.count > 0) return
-    waiting.delete(group)
-    log.warn({ group, dropped: state.dropped }, 'answers can be placed again')
+  const release = (answer: Waiting) => {
+    const state = waiting.get(answer.group)
+    clearTimeout(answer.timer)
+    if (state?.answers.delete(answer)) state.bytes -= answer.bytes
+    if (state?.answers.size === 0) {
+      waiting.delete(answer.group)
+      log.warn({ group: answer.group, dropped: state.dropped }, 'answers can be placed again')
+    }
+    answer.placed()
   }
 
   return {
     send(group, address, outcome, placed) {
       const reason = failure(group, address, outcome)
       if (reason === undefined) return placed()
-      const state = waiting.get(group) ?? { count: 0, dropped: 0 }
+      const state = waiting.get(group) ?? { answers: new Set(), bytes: 0, dropped: 0 }
       waiting.set(group, state)
-      if (state.count >= waitingPerGroup) {
+      const bytes = Buffer.byteLength(renderReply(address, outcome).content)
+      if (state.answers.size >= waitingPerGroup || state.bytes + bytes > waitingBytesPerGroup) {
         if (state.dropped++ === 0) {
           log.error(
-            { group, reason },
-            `more than ${waitingPerGroup} answers wait for their place; further ones are given up`,
+            { group, reason, waiting: state.answers.size, bytes: state.bytes },
+            'too many answers wait for their place; further ones are given up',
           )
         }
         return placed()
       }
       // Said once, not for every answer: a log is a disk that can be filled, too.
-      if (state.count++ === 0) log.warn({ group, id: address.id, reason }, 'an answer cannot be placed yet')
-      retry(group, address, outcome, placed, 100, Date.now())
+      if (state.answers.size === 0)
+        log.warn({ group, id: address.id, reason }, 'an answer cannot be placed yet')
+      const answer: Waiting = { group, address, outcome, bytes, since: Date.now(), timer: undefined, placed }
+      state.answers.add(answer)
+      state.bytes += bytes
+      retry(answer, 100)
     },
     progress({ folder, dialect }, address, step) {
       const file = dialects[dialect].progress?.({ version: 1, id: address.id, ...step })
@@ -197,6 +208,8 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
       }
     },
     clear(group, before) {
+      // What lies there later would be read by somebody who has not asked for it.
+      if (before === undefined) for (const answer of [...(waiting.get(group)?.answers ?? [])]) release(answer)
       const rest = answerDirectories
         .map(directory => ({ directory, names: namesIn(group, directory) }))
         .filter(({ names }) => names.length > 0)
@@ -207,8 +220,8 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
     stop() {
       for (const clearing of clearings) while (!clearSome(clearing));
       clearings.clear()
-      for (const timer of timers) clearTimeout(timer)
-      timers.clear()
+      for (const { answers } of waiting.values()) for (const { timer } of answers) clearTimeout(timer)
+      waiting.clear()
     },
   }
 }
