@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Connection, sizeIn } from './connection.ts'
 import { parsed, type Row } from './rows.ts'
 import type { RequestRow, RequestStore, ServiceTransaction } from './service-types.ts'
+import type { CommandRow } from './types.ts'
 
 type Within = Pick<
   ServiceTransaction,
@@ -14,11 +15,15 @@ export interface RequestTable {
   within: Within
   /** the answer of a request that the journal does not hold itself */
   outcomeOf(seq: number): Outcome | null
+  /** keeps a large answer that was given at once; inside a transaction that is open already */
+  keepLarge(row: Pick<CommandRow, 'seq' | 'group' | 'type' | 'receivedAt'>, outcome: string): void
   forgetGroup(folder: string): void
 }
 
 /** A larger answer is not kept in the journal, which remembers a million commands. */
-const journalledBytes = 16_384
+export const journalledBytes = 16_384
+/** Of larger ones so much is kept of each group: what is read in a loop must not fill the disk within the hour. */
+const largeBytes = 67_108_864
 const open = "status IN ('waiting', 'running')"
 
 export function createRequestTable({ sql, atomically }: Connection): RequestTable {
@@ -40,6 +45,26 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
     return true
   }
 
+  const forgetLarge = (seqs: readonly number[]) => {
+    const settle = sql("UPDATE commands SET outcome = ? WHERE seq = ? AND outcome = 'null'")
+    const forget = sql('DELETE FROM requests WHERE seq = ?')
+    for (const seq of seqs) {
+      settle.run(JSON.stringify(noLongerKept), seq)
+      forget.run(seq)
+    }
+  }
+  const seqsIn = (rows: readonly Row[]) => rows.map(({ seq }) => Number(seq))
+  /** The oldest of a group's large answers go where there are too many. */
+  const trim = (folder: string) =>
+    forgetLarge(
+      seqsIn(
+        sql(
+          `SELECT seq FROM (SELECT seq, sum(octet_length(outcome)) OVER (ORDER BY seq DESC) AS total FROM requests
+           WHERE group_folder = ? AND status = 'placed') WHERE total > ?`,
+        ).all(folder, largeBytes),
+      ),
+    )
+
   return {
     store: {
       unfinished: () =>
@@ -57,25 +82,25 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
       placed: seqs =>
         atomically(() => {
           const keep = sql(
-            "UPDATE requests SET status = 'placed' WHERE seq = ? AND EXISTS (SELECT 1 FROM commands WHERE commands.seq = requests.seq AND commands.outcome = 'null')",
+            `UPDATE requests SET status = 'placed', input = '{}' WHERE seq = ? AND EXISTS
+             (SELECT 1 FROM commands WHERE commands.seq = requests.seq AND commands.outcome = 'null')
+             RETURNING group_folder`,
           )
           const forget = sql("DELETE FROM requests WHERE seq = ? AND status = 'answered'")
+          const grown = new Set<string>()
           for (const seq of seqs) {
-            keep.run(seq)
-            forget.run(seq)
+            const kept = keep.get(seq)
+            if (kept) grown.add(String(kept.group_folder))
+            else forget.run(seq)
           }
+          for (const folder of grown) trim(folder)
         }),
       prune: before =>
         atomically(() => {
           const old = sql(
             "SELECT seq FROM requests WHERE status = 'placed' AND answered_at < ? ORDER BY seq LIMIT 200",
           ).all(before)
-          const settle = sql("UPDATE commands SET outcome = ? WHERE seq = ? AND outcome = 'null'")
-          const forget = sql('DELETE FROM requests WHERE seq = ?')
-          for (const { seq } of old) {
-            settle.run(JSON.stringify(noLongerKept), Number(seq))
-            forget.run(Number(seq))
-          }
+          forgetLarge(seqsIn(old))
           return old.length === 200
         }),
     },
@@ -119,6 +144,13 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
     outcomeOf(seq) {
       const row = sql('SELECT outcome FROM requests WHERE seq = ?').get(seq)
       return row ? outcomeSchema.nullable().parse(parsed(row.outcome)) : null
+    },
+    keepLarge({ seq, group, type, receivedAt }, outcome) {
+      sql(
+        `INSERT INTO requests (seq, group_folder, kind, tool, input, status, outcome, created_at, expires_at, answered_at)
+         VALUES (?, ?, 'service', ?, '{}', 'placed', ?, ?, ?, ?)`,
+      ).run(seq, group, type ?? '', outcome, receivedAt, receivedAt, receivedAt)
+      trim(group)
     },
     forgetGroup: folder =>
       void sql("DELETE FROM requests WHERE group_folder = ? AND status = 'placed'").run(folder),

@@ -361,3 +361,45 @@ test('a database that another program has locked, or that is none, is told in wo
     `The database ${none} is damaged (file is not a database). Restore a backup`,
   )
 })
+
+test('of large answers so many bytes are kept of each group, and the journal holds none of them', () => {
+  const path = databasePath()
+  const store = open(path)
+  const large = { ok: true, result: { todos: 'x'.repeat(1_000_000) } } as const
+  for (let seq = 1; seq <= 100; seq++) {
+    write(store, transaction => transaction.insertCommand({ ...command(seq, `r${seq}`), outcome: large }))
+  }
+  write(store, transaction =>
+    transaction.insertCommand({ ...command(101, 'r101'), group: 'b', outcome: large }),
+  )
+  // Whoever asks again soon has the same answer.
+  for (const seq of [100, 101]) expect(store.command(seq)?.outcome).toEqual(large)
+  expect(store.command(1)?.outcome).toMatchObject({ ok: false, error: { code: 'expired' } })
+  const kept = Array.from({ length: 100 }, (_, i) => store.command(i + 1)?.outcome?.ok).filter(ok => ok)
+  expect(kept).toHaveLength(67)
+  write(store, transaction => {
+    expect(transaction.answered('a', 'r100')?.outcome).toEqual(large)
+    expect(transaction.openRequestSize('a')).toEqual({ count: 0, bytes: 0 })
+  })
+  expect(JSON.stringify(store.commands({ limit: 1000 })).length).toBeLessThan(100_000)
+  expect(store.requests.unfinished()).toEqual([])
+})
+
+test('so it is for answers that followed later', () => {
+  const store = open()
+  const large = { ok: true, result: { page: 'x'.repeat(1_000_000) } } as const
+  const input = { text: 'y'.repeat(1000) }
+  for (let seq = 1; seq <= 70; seq++) {
+    write(store, transaction => {
+      const { reply } = command(seq, `r${seq}`)
+      transaction.insertCommand({ ...command(seq, `r${seq}`), outcome: null })
+      const about = { kind: 'service', tool: 'read', createdAt: 1, expiresAt: 2 } as const
+      transaction.insertRequest({ ...about, seq, group: 'a', input, reply })
+    })
+    store.requests.answer([{ seq, outcome: large }], 3)
+    store.requests.placed([seq])
+  }
+  expect(store.command(3)?.outcome).toMatchObject({ error: { code: 'expired' } })
+  expect(store.command(4)?.outcome).toEqual(large)
+  expect(store.command(70)?.outcome).toEqual(large)
+})

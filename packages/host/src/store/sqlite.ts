@@ -15,7 +15,7 @@ import { createPeriodicTable } from './periodic.ts'
 import { createQuestionTable } from './questions.ts'
 import { createRefusalTable } from './refusals.ts'
 import { createRegistry } from './registry.ts'
-import { createRequestTable } from './requests.ts'
+import { createRequestTable, journalledBytes } from './requests.ts'
 import { commandFromRow, groupFromRow, groupValues, messageFromRow, taskFromRow, taskValues } from './rows.ts'
 import { createTaintTable } from './taints.ts'
 import { createTodoTable } from './todos.ts'
@@ -318,8 +318,10 @@ export function openStore(options: StoreOptions): Store {
       const row = statements.handled.get(seq)
       return row && withAnswer(commandFromRow(row))
     },
-    insertCommand: row =>
-      void statements.insertCommand.run(
+    insertCommand(row) {
+      const outcome = JSON.stringify(row.outcome)
+      const isLarge = outcome.length > journalledBytes
+      statements.insertCommand.run(
         row.seq,
         row.group,
         row.directory,
@@ -330,10 +332,12 @@ export function openStore(options: StoreOptions): Store {
         row.type,
         row.requestId,
         row.reply && JSON.stringify(row.reply),
-        JSON.stringify(row.outcome),
+        isLarge ? 'null' : outcome,
         row.receivedAt,
         row.tookUs,
-      ),
+      )
+      if (isLarge) requests.keepLarge(row, outcome)
+    },
     insertMessage(message) {
       const { group, text } = message
       const speech = message.speech && JSON.stringify(message.speech)
