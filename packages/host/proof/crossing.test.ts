@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { ConfigInput } from '../src/config.ts'
 import { createContexts } from '../src/guard/contexts.ts'
 import { operations } from '../src/operations/index.ts'
+import { wipedAt } from '../src/wipe.ts'
 import { type Live, openLive, until } from './live.ts'
 
 /**
@@ -391,4 +392,25 @@ test('every command that can act on another group is in the table', () => {
   const own = ['refresh_groups', 'deploy', 'reset_context', 'finished_work', 'sync_worktree', 'call_service']
   const rest = Object.keys(operations).filter(type => !listed.includes(`\`${type}\``) && !own.includes(type))
   expect(rest).toEqual(['show_withheld', 'ask_user', 'cancel_request', 'check_shell'])
+})
+
+test('what was asked before a wipe is not answered from memory: whoever asks anew is tainted anew', async () => {
+  const live = await openForTest()
+  const { store } = live.host
+  const id = send(live, 'work', 'call_service', { tool: 'read_page', arguments: {} })
+  await answered(live, 'work', id)
+  const file = join(live.layout.ipc, 'work', 'responses', `${id}.json`)
+  const ask = async () => {
+    rmSync(file)
+    const content = { version: 1, id, type: 'call_service', payload: { tool: 'read_page', arguments: {} } }
+    post(join(live.layout.ipc, 'work', 'tasks'), JSON.stringify(content))
+    await answered(live, 'work', id)
+  }
+  await ask()
+  // As a wipe leaves it.
+  await new Promise(resolve => setTimeout(resolve, 5))
+  store.setMeta(wipedAt('work'), String(Date.now()))
+  live.host.clearTaint('work', 'session')
+  await ask()
+  expect(taintOf(live, 'work')).toMatchObject({ corrupted: true })
 })

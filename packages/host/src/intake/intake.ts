@@ -15,6 +15,7 @@ import { StoreFailure } from '../store/failure.ts'
 import type { Positions } from '../store/positions.ts'
 import type { CommandRow, Store, Transaction } from '../store/types.ts'
 import type { CommandEvent } from '../types.ts'
+import { wipedAt } from '../wipe.ts'
 import { decode } from './decode.ts'
 
 /**
@@ -100,7 +101,7 @@ export function createIntake(options: IntakeOptions): Intake {
 
     const translation = isTranslation(decoded) ? decoded : undefined
     const reply = translation?.reply ?? null
-    const first = reply && transaction.answered(file.inbox, reply.id)
+    const first = reply && firstOf(file.inbox, reply.id, transaction)
     const collected: Effect[] = []
     const outcome = first
       ? first.outcome
@@ -126,6 +127,14 @@ export function createIntake(options: IntakeOptions): Intake {
     transaction.insertCommand(row)
     if (outcome?.ok === false && reply === null) noteRefusal(row, outcome.error, transaction)
     return { file, row, repeated: first !== null && first !== undefined, effects: collected }
+  }
+
+  /** The request that this one repeats. Of what was asked before a wipe nobody can ask again: the answers are tainted. */
+  const firstOf = (folder: string, id: string, transaction: Transaction): CommandRow | undefined => {
+    const row = transaction.answered(folder, id)
+    if (!row || row.receivedAt >= Number(store.meta(wipedAt(folder)) ?? 0)) return row
+    store.forgetRequest(row.seq)
+    return undefined
   }
 
   /** Hatchway's own agents ask with an id, and have their receipt. */
