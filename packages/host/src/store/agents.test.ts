@@ -607,6 +607,26 @@ describe('prune', () => {
     expect(agents.steps('1')).toEqual([])
   })
 
+  test('keeps so many bytes of a group’s transcripts, the newest, and says of the others that they are gone', () => {
+    const { store, agents } = open()
+    const say = (runId: string, text: string) =>
+      agents.addSteps([1, 2].map(at => ({ runId, at, kind: 'text', name: null, text })))
+    for (const [id, group] of Object.entries({ 1: 'a', 2: 'a', 3: 'b', 4: 'a', 5: 'a' })) {
+      const isOver = id !== '1'
+      agents.insertRun(
+        run(id, { group, status: isOver ? 'done' : 'running', endedAt: 5, result: 'é'.repeat(2000) }),
+      )
+      say(id, 'é'.repeat(5000))
+    }
+    const bytes = { ...limits, runs: 100, transcriptBytes: 50_000 }
+    expect(store.prune(bytes)).toBe(true)
+    expect(store.prune(bytes)).toBe(false)
+    expect(['1', '2', '3', '4', '5'].map(id => agents.steps(id).length)).toEqual([2, 1, 2, 2, 2])
+    expect(agents.steps('2')).toMatchObject([{ kind: 'notice', text: expect.stringContaining('forgotten') }])
+    expect(agents.run('2')?.result).toHaveLength(1000)
+    expect(agents.run('5')?.result).toHaveLength(2000)
+  })
+
   test('forgets long transcripts bit by bit, and the run after its last step', () => {
     const desk = open()
     desk.agents.insertRun(run('long', { status: 'done' }))

@@ -12,7 +12,10 @@ export interface AgentTables {
   within: SessionTransaction
   forgetGroup(folder: string): void
   /** whether there is more to forget */
-  prune(limits: { messages: number; runs: number; usageDays: number }, atATime: number): boolean
+  prune(
+    limits: { messages: number; runs: number; usageDays: number; transcriptBytes?: number | undefined },
+    atATime: number,
+  ): boolean
 }
 
 /** What agents need kept, on the same connection as everything else: a turn's end and its message are one commit. */
@@ -99,7 +102,7 @@ export function createAgentTables(
     prune: (limits, atATime) =>
       [
         pruneIncoming(limits.messages, atATime),
-        pruneRuns(limits.runs, atATime),
+        pruneRuns(limits.runs, atATime, limits.transcriptBytes),
         pruneOccurrences(limits.runs, atATime),
         pruneUsage(limits.usageDays, atATime),
       ].includes(atATime),

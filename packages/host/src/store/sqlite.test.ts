@@ -403,3 +403,26 @@ test('so it is for answers that followed later', () => {
   expect(store.command(4)?.outcome).toEqual(large)
   expect(store.command(70)?.outcome).toEqual(large)
 })
+
+test('a large question that is over goes with its message, and not only with the oldest of all', () => {
+  const store = open()
+  const about = { group: 'a', jid: 'a@chat', createdAt: 1, expiresAt: 2, closedAt: 2 } as const
+  write(store, transaction => {
+    transaction.insertMessage({ ...message(1), group: 'b' })
+    for (let id = 2; id <= 5; id++) {
+      const text = 'x'.repeat(50_000)
+      transaction.insertMessage({ ...message(id), kind: 'question', text })
+      const status = id === 2 ? 'open' : 'withdrawn'
+      const questions = [{ question: 'x'.repeat(2000) }]
+      transaction.insertQuestion({ ...about, seq: id, messageId: id, questions, answers: [null], status })
+    }
+  })
+  const settled = { attempts: 1, nextAttemptAt: 0, error: null, sentAt: 1, status: 'sent' as const }
+  store.settleMessages([1, 2, 3, 4, 5].map(id => ({ id, ...settled })))
+  const keep = { commands: 100, messages: 100, runs: 1, tasks: 1, usageDays: 1 }
+  store.prune({ ...keep, messageBytes: 65_536 })
+  expect(store.messages({}).map(({ id }) => id)).toEqual([1, 5])
+  const kept = [2, 3, 4, 5].filter(seq => store.questions.question(seq))
+  // One that is open is limited by what may be open.
+  expect(kept).toEqual([2, 5])
+})

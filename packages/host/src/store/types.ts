@@ -178,6 +178,8 @@ export interface Store {
     messages: number
     /** of the large ones of one group; left out: no such limit */
     messageBytes?: number
+    /** of one group’s transcripts and results */
+    transcriptBytes?: number | undefined
     runs: number
     tasks: number
     usageDays: number

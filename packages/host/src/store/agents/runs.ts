@@ -11,8 +11,8 @@ export interface RunTables extends Part {
   noteTurn(runId: string, sessionId: string | null, result: string | null): boolean
   putSession(group: string, sessionId: string): void
   forgetGroup(folder: string): void
-  /** some of the oldest beyond this number, with their transcripts; how many rows */
-  prune(keep: number, atATime: number): number
+  /** some of the oldest beyond this number, and transcripts of a group beyond so many bytes; how many rows */
+  prune(keep: number, atATime: number, bytes?: number): number
 }
 
 const statusIs: Readonly<Record<RunStatus, string>> = {
@@ -21,6 +21,10 @@ const statusIs: Readonly<Record<RunStatus, string>> = {
   failed: "status = 'failed'",
   stopped: "status = 'stopped'",
 }
+
+/** of one group's transcripts and results; the oldest beyond it go */
+const transcriptBytes = 268_435_456
+const forgotten = 'The rest of this run was forgotten: its group has had too much written down since.'
 
 const changeable = {
   sessionId: 'session_id',
@@ -40,6 +44,28 @@ export function createRunTables({ sql, atomically }: Connection): RunTables {
        ON CONFLICT (group_folder) DO UPDATE SET session_id = excluded.session_id`,
     ).run(sessionId, group)
   const dropSession = (group: string) => void sql('DELETE FROM sessions WHERE group_folder = ?').run(group)
+
+  /** Of one run, the oldest of a group that has too much; false: there is none. */
+  const forgetTranscript = (limit: number): boolean => {
+    const run = sql(
+      `SELECT seq, id, occurrence_id FROM (SELECT seq, id, occurrence_id, status, bytes,
+       sum(bytes) OVER (PARTITION BY group_folder ORDER BY seq DESC) AS total FROM
+       (SELECT *, transcript_bytes + coalesce(octet_length(result), 0) AS bytes FROM runs))
+       WHERE total > ? AND bytes > 5000 AND status <> 'running' ORDER BY seq LIMIT 1`,
+    ).get(limit)
+    if (!run) return false
+    const { seq = null, occurrence_id = null } = run
+    atomically(() => {
+      sql('DELETE FROM steps WHERE run = ?').run(seq)
+      sql(
+        `INSERT INTO steps (run, at, kind, name, text) SELECT seq, ended_at, 'notice', NULL, ? FROM runs
+         WHERE seq = ? AND ended_at IS NOT NULL`,
+      ).run(forgotten, seq)
+      sql('UPDATE runs SET transcript_bytes = 0, result = substr(result, 1, 1000) WHERE seq = ?').run(seq)
+      sql('UPDATE occurrences SET result = substr(result, 1, 1000) WHERE id = ?').run(occurrence_id)
+    })
+    return true
+  }
 
   return {
     insertRun: run =>
@@ -86,7 +112,13 @@ export function createRunTables({ sql, atomically }: Connection): RunTables {
         const insert = sql(
           'INSERT INTO steps (run, at, kind, name, text) SELECT seq, ?, ?, ?, ? FROM runs WHERE id = ?',
         )
-        for (const { runId, at, kind, name, text } of steps) insert.run(at, kind, name, text, runId)
+        const count = sql('UPDATE runs SET transcript_bytes = transcript_bytes + ? WHERE id = ?')
+        const grown = new Map<string, number>()
+        for (const { runId, at, kind, name, text } of steps) {
+          insert.run(at, kind, name, text, runId)
+          grown.set(runId, (grown.get(runId) ?? 0) + Buffer.byteLength(text))
+        }
+        for (const [runId, bytes] of grown) count.run(bytes, runId)
       })
     },
     steps: runId =>
@@ -108,7 +140,8 @@ export function createRunTables({ sql, atomically }: Connection): RunTables {
       ).run(sessionId, result, runId).changes === 1,
 
     forgetGroup: dropSession,
-    prune(keep, atATime) {
+    prune(keep, atATime, bytes = transcriptBytes) {
+      if (forgetTranscript(bytes)) return atATime
       const old = `SELECT seq FROM runs WHERE seq <= (SELECT max(seq) FROM runs) - ? AND status <> 'running'`
       const steps = sql(
         `DELETE FROM steps WHERE id IN (SELECT id FROM steps WHERE run IN (${old}) LIMIT ?)`,
