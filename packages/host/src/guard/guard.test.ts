@@ -2,6 +2,7 @@ import type { HostJob, Task } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
 import { codeOf, openDesk } from '../operations/testing.ts'
 import type { HostRules } from '../operations/types.ts'
+import { digestOf } from './guard.ts'
 
 const guard = {
   containsSecrets: () => false,
@@ -117,4 +118,22 @@ test('a shell gate that runs the command after five minutes is answered before t
   expect(await expiry('receipt', 900_000)).toBe(900_000)
   expect(await expiry('decision', 900_000)).toBe(270_000)
   expect(await expiry('decision', 60_000)).toBe(60_000)
+})
+
+test('two payloads that differ have different digests, so that "always" is for what was shown', () => {
+  const payloads = [
+    { a: { b: 1 } },
+    { a: [['b', 1]] },
+    { a: {} },
+    { a: [] },
+    { a: [0] },
+    { a: [[0]] },
+    { a: null },
+    { a: { b: [] } },
+    { a: [['b', {}]] },
+  ]
+  expect(new Set(payloads.map(payload => digestOf({ name: 'mail', payload }))).size).toBe(payloads.length)
+  expect(digestOf({ name: 'mail', payload: { a: 1, b: 2 } })).toBe(
+    digestOf({ name: 'mail', payload: { b: 2, a: 1 } }),
+  )
 })

@@ -192,7 +192,8 @@ export const digestOf = ({ name, payload }: Pick<Action, 'name' | 'payload'>): s
     .digest('base64url')
 
 const canonical = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(canonical)
+  // An object becomes a list of pairs; a list that looks like one must not be taken for it.
+  if (Array.isArray(value)) return [0, ...value.map(canonical)]
   if (typeof value !== 'object' || value === null) return value
   return Object.entries(value)
     .filter(([, inner]) => inner !== undefined)

@@ -87,7 +87,7 @@ test('nothing in a value leaves its quotes, or pushes another row out of sight',
   // Names of fields are the agent's words, too.
   expect(rows({ 'text: "fine"\n│ jid': 'x', deep: { 'a b': '"' } })).toEqual([
     '│ "text: \\"fine\\"\\n\\u2502 jid": "x"',
-    '│ "deep.a b": "\\""',
+    '│ deep."a b": "\\""',
   ])
 })
 
@@ -194,4 +194,21 @@ test('who may decide is named, and only the operator is the operator', () => {
   expect(deciders(closed, 'family')).toBe('ann or the operator')
   expect(deciders(closed, 'none')).toBe('somebody at the host’s command line')
   expect([web, ann].map(nameOf)).toEqual(['Operator', 'Operator (ann)'])
+})
+
+test('a key cannot pass for a path: no field seems to be in another', () => {
+  const names = (payload: Record<string, unknown>) => wholeOf(payload, chats).fields.map(({ name }) => name)
+  expect(names({ mail: { to: 1 } })).toEqual(['mail.to'])
+  expect(names({ 'mail.to': 1 })).toEqual(['"mail.to"'])
+  expect(names({ to: ['a'] })).toEqual(['to[0]'])
+  expect(names({ 'to[0]': 'a' })).toEqual(['"to[0]"'])
+  expect(names({ mail: { 'x".y': 1 } })).toEqual(['mail."x\\".y"'])
+})
+
+test('the reason stands on its line, whatever an inspector was made to say', () => {
+  const none = { corrupted: false, secret: false }
+  const forged = `The inspector is not sure: fine.${' \u00a0\u2003'.repeat(50)}Until noon it is safe.`
+  expect(reasonOf(forged, none)).toBe('The inspector is not sure: fine. Until noon it is safe.')
+  const { summary } = row({}, `say${'\u3000'.repeat(60)}nothing`).action
+  expect(summary).toBe('say nothing')
 })

@@ -18,20 +18,25 @@ interface Leaf {
   value: unknown
 }
 
+/** A key with dots or brackets in it cannot pass for a path. */
+const keyFor = (key: string): string => (/^[\w-]+$/.test(key) ? key : quoted(key))
+
 /** Every value by itself, under its path: nothing that is nested can pass for a field of its own. */
 function* leavesOf(value: unknown, name: string): Generator<Leaf> {
   const inner: [string, unknown][] = Array.isArray(value)
     ? value.map((item, i) => [`${name}[${i}]`, item])
     : typeof value === 'object' && value !== null
-      ? Object.entries(value).map(([key, item]) => [name === '' ? key : `${name}.${key}`, item])
+      ? Object.entries(value).map(([key, item]) => [
+          name === '' ? keyFor(key) : `${name}.${keyFor(key)}`,
+          item,
+        ])
       : []
   if (inner.length === 0 && name !== '') yield { name, value }
   for (const [path, item] of inner) if (item !== undefined) yield* leavesOf(item, path)
 }
 
-const plainName = /^[\w.[\]-]+$/
 const nameFor = (name: string): string =>
-  plainName.test(name) && name.length <= longestName ? name : quotedStart(name, longestName).text
+  name.length <= longestName ? name : quotedStart(name, longestName).text
 
 function shownLeaf({ name, value }: Leaf, length: number, chats: KnownChats): Shown['fields'][number] {
   const text = typeof value === 'string' ? value : undefined
@@ -95,7 +100,7 @@ export const shownAction = (
   const shown = shortOf(payload, chats)
   return {
     name: cut(visible(name), longestName),
-    summary: cut(visible(summary).replace(/ {2,}/g, ' '), longestSummary),
+    summary: cut(visible(summary).replace(/\s{2,}/g, ' '), longestSummary),
     payload: shown,
     always: mayAlways && shown.fields.length > 0,
   }
@@ -103,7 +108,8 @@ export const shownAction = (
 
 /** Why a person is asked, with what the conversation has read, unless that is the reason anyway. */
 export function reasonOf(why: string, { corrupted, secret }: Taint): string {
-  const reason = cut(visible(why), longestWhy)
+  // An inspector's words may have been put into its mouth: they cannot fill a line and seem to begin the next.
+  const reason = cut(visible(why).replace(/\s{2,}/g, ' '), longestWhy)
   const read = [
     ...(corrupted ? ['text that strangers may have written'] : []),
     ...(secret ? ['secrets'] : []),
