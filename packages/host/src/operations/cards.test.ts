@@ -66,7 +66,7 @@ const guarded: Partial<Record<CommandType, Guarded>> = {
       instructions: 'be kind',
       jid: 'chat:news',
     },
-    adds: { chat: 'chat:news', timezone: 'Europe/Berlin', context_mode: 'group' },
+    adds: { chat: 'chat:news', folder: 'news', timezone: 'Europe/Berlin', context_mode: 'group' },
   },
   deploy: { payload: { rebuild: true, resume_prompt: 'go on', head: 'abc', session_id: 's-1' } },
   sync_worktree: { payload: {}, adds: { repo: 'site', branch: 'main', policy: 'merge', push_to: 'origin' } },

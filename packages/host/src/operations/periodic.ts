@@ -1,5 +1,6 @@
 import { named, quoted } from '../guard/approvals/visible.ts'
 import { seenBy } from '../guard/guard.ts'
+import { folderOf } from '../periodic/folder.ts'
 import { storeWork } from './requests.ts'
 import { nextRun } from './schedule.ts'
 import type { Operation } from './types.ts'
@@ -11,14 +12,15 @@ export const createPeriodicAgent: Operation<'create_periodic_agent'> = {
   traits(payload, { transaction, timezone }) {
     const { name, schedule, prompt, instructions, context_mode = 'group', jid } = payload
     const known = transaction.periodicAgent(name)
+    const folder = known?.group ?? folderOf(name)
     return {
       action: {
         name: 'create_periodic_agent',
         summary: `${known ? 'change' : 'make'} the agent ${named(name)}, woken by ${quoted(schedule)}`,
         payload: {
           ...{ name, schedule, timezone, prompt, instructions, context_mode },
-          chat: jid ?? (known && transaction.group(known.group)?.jid),
-          folder: known?.group,
+          chat: jid ?? (known ? transaction.group(known.group)?.jid : folder && `local:${folder}`),
+          folder,
           task_id: known?.taskId,
         },
       },

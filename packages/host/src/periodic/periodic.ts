@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { folderSchema, type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
+import { type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
 import { errorCode, pinDirectory, post } from '@hatchway/spool'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
@@ -16,6 +16,7 @@ import { tooManyTasks } from '../policy/quota.ts'
 import { ServiceRefusal } from '../services/define.ts'
 import type { Work } from '../services/types.ts'
 import type { Store, Transaction } from '../store/types.ts'
+import { folderOf } from './folder.ts'
 
 /**
  * Agents that are made together with the task that wakes them: a group, its folder with instructions, its chat and the
@@ -266,19 +267,4 @@ export function createPeriodicAgents(options: {
       },
     },
   }
-}
-
-/** Accents are dropped, everything else that a folder's name cannot have becomes a dash. */
-function folderOf(name: string): string | undefined {
-  const plain = name
-    .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
-    .toLowerCase()
-    .replaceAll('ß', 'ss')
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+|-+$/g, '')
-    .slice(0, 48)
-    .replace(/-+$/, '')
-  // Some names are not for groups: a folder that everybody reads, or the host's own.
-  return folderSchema.safeParse(plain).data
 }
