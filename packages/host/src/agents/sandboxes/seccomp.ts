@@ -15,6 +15,8 @@ const families = { unix: 1, inet: 2, inet6: 10 } as const
 
 interface Machine {
   audit: number
+  /** as container profiles name it */
+  profile: string
   /** refused as if the kernel did not know them: libraries then use older calls */
   unknown: readonly number[]
   forbidden: readonly number[]
@@ -26,6 +28,7 @@ interface Machine {
 const machines: Partial<Record<NodeJS.Architecture, Machine>> = {
   x64: {
     audit: 0xc000003e,
+    profile: 'SCMP_ARCH_X86_64',
     unknown: [435, 425, 426, 427], // clone3 (its flags are out of a filter's sight), io_uring
     forbidden: [308, 248, 249, 250, 321, 323, 298], // setns, add_key, request_key, keyctl, bpf, userfaultfd, perf_event_open
     namespaces: [56, 272], // clone, unshare
@@ -34,6 +37,7 @@ const machines: Partial<Record<NodeJS.Architecture, Machine>> = {
   },
   arm64: {
     audit: 0xc00000b7,
+    profile: 'SCMP_ARCH_AARCH64',
     unknown: [435, 425, 426, 427],
     forbidden: [268, 217, 218, 219, 280, 282, 241],
     namespaces: [220, 97],
@@ -147,10 +151,13 @@ const newNamespaces = 0x7e020000
 const asItIs = 0xffffffff
 
 /**
- * For Docker and Podman. It names no architectures, so calls by the numbers of another one end the process. What is not
- * named is refused as if the kernel did not know it, as are calls that are newer than this list.
+ * For Docker and Podman. It names no other architecture, so calls by the numbers of one end the process. What is not
+ * named is refused as if the kernel did not know it, as are calls that are newer than this list: libraries then use
+ * older calls. Docker 20.10 answers EPERM in spite of `defaultErrnoRet`, which they take for an answer; with the
+ * architecture named, newer calls get ENOSYS there too. io_uring is older than the newest on the list, so it is named.
  */
-export function containerProfile(): string {
+export function containerProfile(architecture: NodeJS.Architecture = process.arch): string {
+  const machine = machines[architecture]
   const when = (op: string, value: number) => [{ index: 0, value, valueTwo: 0, op: `SCMP_CMP_${op}` }]
   const allowing = (names: readonly string[], args: object[] = []) => ({
     names,
@@ -175,11 +182,12 @@ export function containerProfile(): string {
   return JSON.stringify({
     defaultAction: 'SCMP_ACT_ERRNO',
     defaultErrnoRet: ENOSYS,
+    ...(machine ? { architectures: [machine.profile] } : {}),
     syscalls: [
       allowing(ordinary.trim().split(/\s+/)),
       allowing(['clone'], [{ index: 0, value: newNamespaces, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }]),
       // Its flags are out of a filter's sight; libraries then use `clone`.
-      refusing(['clone3'], ENOSYS),
+      refusing(['clone3', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'], ENOSYS),
       ...[0, asItIs].map(value => allowing(['personality'], when('EQ', value))),
       ...byFamily,
       refusing(sockets, EAFNOSUPPORT, when('GT', largest)),

@@ -239,6 +239,8 @@ const tryAll = \`
   print '|';
   for my $family (@families) { for my $kind (1..5) { if (socketpair(my $one, my $other, $family, $kind, 0)) { print "$family "; last } } }
 \`
+// io_uring, and a call that is newer than every list: libraries use older ones where the kernel does not know them (38).
+const tryUnknown = 'for my $call (425, 999) { $! = 0; syscall($call, 0, 0); print $! + 0, " " }'
 // A program of a few bytes that asks for a unix socket: as this machine does, as i386 does, and as x32 does.
 const asks = { own: 'b829000000bf01000000be0100000031d20f05', i386: 'b867010000bb01000000b90100000031d2cd80', x32: 'b829000040bf01000000be0100000031d20f05' }
 const program = code => {
@@ -263,6 +265,7 @@ const facts = async () => ({
   environment: process.env, cwd: process.cwd(),
   interfaces: fs.readFileSync('/proc/net/dev', 'utf8').split('\\n').slice(2, -1).map(line => line.split(':')[0].trim()),
   sockets: spawnSync('perl', ['-e', tryAll], { encoding: 'utf8' }).stdout,
+  unknown: spawnSync('perl', ['-e', tryUnknown], { encoding: 'utf8' }).stdout,
   programs: process.arch === 'x64' ? Object.fromEntries(Object.entries(asks).map(([name, code]) => [name, program(code) === 0])) : { own: true, i386: false, x32: false },
   lookup: await new Promise(resolve => require('node:dns').lookup('localhost', { all: true }, (error, all) => resolve(error ? error.code : all.length > 0))),
   settings: ['/proc/sys/kernel/core_pattern', '/proc/sys/kernel/hostname', '/proc/sys/net/ipv4/ip_forward', '/proc/sys/fs/mqueue/queues_max', '/proc/sysrq-trigger', '/proc/irq/default_smp_affinity', '/proc/kcore', '/sys/kernel/uevent_helper', '/sys/kernel/mm/transparent_hugepage/enabled'].map(path => [path, open(path)]),
@@ -338,6 +341,7 @@ export function describeIsolation(
     expect(found.cwd).toBe('/workspace/group')
     expect(found.namespace).not.toBe(0)
     expect(found.sockets).toBe('1 2 10 |1 ')
+    expect(found.unknown).toBe('38 38 ')
     expect(found.programs).toEqual({ own: true, i386: false, x32: false })
     for (const [path, answer] of found.settings) expect(answer, path).toHaveProperty('error')
     for (const [path, answer] of found.tells) expect(answer.ok ?? '', path).toBe('')
