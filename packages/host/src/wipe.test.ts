@@ -90,7 +90,7 @@ test('text that lies elsewhere stays tainted, and is named', async () => {
 
 test('what its next run would be told of earlier ones is forgotten', async () => {
   const { store, wiper } = open({ now: () => 1234 })
-  await store.transaction({ requests: [], taskIds: [] }, transaction =>
+  store.transaction(transaction =>
     transaction.addRefusal({ seq: 1, group: 'work', type: 'x', code: 'denied', message: 'as the page says' }),
   )
   await wiper.wipe('work')

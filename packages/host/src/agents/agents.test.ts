@@ -313,7 +313,7 @@ test.each([
     let wipedAt = 0
     const rig = await openRig({}, {}, process.execPath, () => ({ wipedAt: () => wipedAt }))
     const sends = async (text: string, id: number) =>
-      rig.store.transaction({ requests: [], taskIds: [] }, transaction =>
+      rig.store.transaction(transaction =>
         transaction.insertMessage({
           ...{ id, group: 'family', jid: 'family@chat', kind: 'text', text, sender: null },
           ...{ speech: null, messageId: null, createdAt: Date.now() },

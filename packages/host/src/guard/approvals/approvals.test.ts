@@ -729,9 +729,9 @@ describe('after a crash', () => {
       { seq: refused.seq, decision: 'deny' },
     ] as const) {
       let commits = 0
-      const dying = vi.spyOn(before.store, 'transaction').mockImplementation((needs, work) => {
+      const dying = vi.spyOn(before.store, 'transaction').mockImplementation(work => {
         if (commits++ > 0) throw new Error('the process is gone')
-        return transaction(needs, work)
+        return transaction(work)
       })
       try {
         before.click('main', seq, decision, 'ann', 'too late')
@@ -757,16 +757,16 @@ describe('after a crash', () => {
     const { seq } = await before.want('family', 'hello')
     const { transaction } = before.store
     // By now it has as many requests open as it may have.
-    await transaction(needs, within => {
+    await transaction(within => {
       for (let i = 1; i <= 20; i++) {
         const about = { kind: 'question', tool: 'ask_user', input: {}, reply: null } as const
         within.insertRequest({ ...about, seq: seq + i, group: 'family', createdAt: 1, expiresAt: 2 ** 52 })
       }
     })
     let commits = 0
-    vi.spyOn(before.store, 'transaction').mockImplementation((needs, work) => {
+    vi.spyOn(before.store, 'transaction').mockImplementation(work => {
       if (commits++ > 0) throw new Error('the process is gone')
-      return transaction(needs, work)
+      return transaction(work)
     })
     try {
       before.click('family', seq, 'allow')
