@@ -148,8 +148,9 @@ export async function tortureSystem(run: PartRun): Promise<Finding[]> {
     {
       what: 'system: steps that were reached',
       seen: `${steps.reached} of ${steps.all}`,
-      bound: 'some',
-      ok: steps.all === 0 || steps.reached > 0,
+      // One or two can be missed on a busy machine: a step may need more of its kind than the round has time for.
+      bound: 'some of three or more',
+      ok: steps.all < 3 || steps.reached > 0,
     },
   ]
 }
