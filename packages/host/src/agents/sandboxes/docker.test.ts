@@ -13,6 +13,7 @@ import {
   describeIsolation,
   describeLimits,
   describeModel,
+  describeNeverBegun,
   describeOrphans,
   describeSidecar,
   firstLine,
@@ -56,6 +57,7 @@ else {
       errand: (spec: SandboxSpec) => ({ sandbox: 'docker' as const, options: engine.options, spec }),
     })
     describeOrphans('docker', subject, true)
+    describeNeverBegun('docker', subject, engine.ask)
     describeSidecar('docker', subject, async () => (await engine.ask('ps', '--all', '--quiet')).stdout)
 
     test('an image that is missing ends the run with a sentence that says what to do', async () => {

@@ -21,6 +21,7 @@ export function createDocker(options: OciOptions = {}): Sandbox {
       remedy: 'Is the engine running, and may this user use it? On Debian: sudo systemctl start docker',
       inquiry: ['info', '--format', '{{json .}}'],
       understand: answer => understand(answer, options.image, environment),
+      labelInList: name => `{{.Label "${name}"}}`,
       runArguments: () => ['--init', '--ulimit', 'core=0:0', ...withoutProxies(environment)],
     },
     options,

@@ -51,6 +51,8 @@ export interface Engine {
   inquiry: readonly string[]
   /** what follows from its answer */
   understand(answer: string): EngineFacts
+  /** how a container's label is asked for in a list of containers; they do not agree on it */
+  labelInList(name: string): string
   /** more words for `run` */
   runArguments(facts: EngineFacts): readonly string[]
 }
@@ -196,7 +198,7 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
   async function containers(
     filters: readonly string[],
   ): Promise<{ id: string; runId: string }[] | undefined> {
-    const format = `{{.ID}} {{.Label "${labels.run}"}}`
+    const format = `{{.ID}} ${engine.labelInList(labels.run)}`
     const answer = await question([
       'ps',
       '--all',

@@ -9,6 +9,7 @@ import {
   describeIsolation,
   describeLimits,
   describeModel,
+  describeNeverBegun,
   describeOrphans,
   describeSidecar,
   missing,
@@ -37,6 +38,7 @@ else {
       errand: (spec: SandboxSpec) => ({ sandbox: 'podman' as const, options: engine.options, spec }),
     })
     describeOrphans('podman', subject, true)
+    describeNeverBegun('podman', subject, engine.ask)
     describeSidecar('podman', subject, async () => (await engine.ask('ps', '--all', '--quiet')).stdout)
 
     test('an image that is missing ends the run with a sentence that says what to do', async () => {

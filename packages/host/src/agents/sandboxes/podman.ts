@@ -30,6 +30,8 @@ export function createPodman(options: OciOptions = {}): Sandbox {
             : {}),
         }
       },
+      // Podman 4.3 does not know Docker's way, and fails as soon as there is a container to list.
+      labelInList: name => `{{index .Labels "${name}"}}`,
       runArguments: () => [
         // Podman would hand the host's proxy settings to the container.
         '--http-proxy=false',

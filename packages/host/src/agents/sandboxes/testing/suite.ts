@@ -25,6 +25,7 @@ import type { ModelUsage } from '../../model-usage.ts'
 import { inside, mountsFor } from '../../mounts.ts'
 import type { Mount, Sandbox, SandboxExit, SandboxProcess, SandboxSpec } from '../../types.ts'
 import { until } from '../child.ts'
+import type { EngineRig } from './engines.ts'
 import type { Errand } from './runner.process.ts'
 
 /** The same questions to every sandbox, asked from inside with nothing but Node. */
@@ -646,6 +647,27 @@ export function describeOrphans(title: string, subject: () => Subject, survives:
     await own.kill()
     await neighbour.kill()
     expect(withWord(word)).toEqual([])
+  })
+}
+
+/** A host killed between making a container and starting it leaves one without a process: only the engine knows it. */
+export function describeNeverBegun(title: string, subject: () => Subject, ask: EngineRig['ask']): void {
+  test(`${title}: a container that was made and never began is removed at the next start`, async () => {
+    const { sandbox } = subject()
+    const whole = await collect(await sandbox.start(specOf(prepare(agentUser), '')))
+    expect(whole).toMatchObject({ code: 0 })
+    const [image = ''] = (await ask('images', '--format', '{{.Repository}}:{{.Tag}}')).stdout.split('\n')
+    const installation = `test-${unique()}`
+    const labels = [
+      `hatchway.installation=${installation}`,
+      'hatchway.group=mine',
+      'hatchway.run=never-began',
+    ]
+    const made = await ask('create', ...labels.flatMap(label => ['--label', label]), image, '/bin/true')
+    expect(made).toMatchObject({ code: 0 })
+    expect(await sandbox.endOrphans(`${installation}-beside-us`)).toEqual([])
+    expect(await sandbox.endOrphans(installation)).toEqual(['never-began'])
+    expect((await ask('ps', '--all', '--quiet')).stdout).toBe('')
   })
 }
 
