@@ -17,7 +17,7 @@ import { baseImage } from './base-image.ts'
 import { exitOf, stillborn, until, type Watched, watch, within } from './child.ts'
 import { type Answer, ask, findProgram, lastWords } from './command.ts'
 import { accountFiles, hostFiles } from './host-files.ts'
-import { markedProcesses, markVariable, sealedMarkOf, signal } from './processes.ts'
+import { markedProcesses, markVariable, runningProcess, sealedMarkOf, signal } from './processes.ts'
 import { containerProfile } from './seccomp.ts'
 
 /**
@@ -75,6 +75,9 @@ const profileName = 'seccomp.json'
 const besideName = 'The program beside the container, which leads to the model,'
 /** Node with the forwarder: 49 MB, of which 39 MB are pages of its program file, and 7 threads on two processors. */
 const sidecarLimits = { memoryMb: 128, processes: 32, cpus: 1, temporaryMb: 1 }
+
+/** how often the processes of a sidecar are looked at */
+const watchMs = 500
 
 interface Base {
   user: { uid: number; gid: number }
@@ -367,17 +370,35 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     live.add(run.runId)
     const reasonOf = ({ code, signal: by, failure }: Awaited<Watched['ended']>) =>
       failure ?? (lastWords(watched.tail()) || `it ended with ${by ?? code}`)
+    let watching: NodeJS.Timeout | undefined
+    let isDead = false
     const stop = async () => {
+      clearInterval(watching)
       // Podman keeps a container that ended while another one still used its network.
-      const endedFirst = watched.hasEnded()
+      const endedFirst = isDead || watched.hasEnded()
       watched.stdin.end()
-      if ((await within(graceMs, watched.ended)) && !endedFirst) return
+      if (!endedFirst && (await within(graceMs, watched.ended))) return
       await remove([name])
       child.kill('SIGKILL')
     }
     const ready = new Promise(resolve => watched.stdout.once('data', resolve))
     const isReady = await within(startMs, Promise.race([ready, watched.ended]))
-    if (isReady && !watched.hasEnded()) return { name, ended: watched.ended.then(reasonOf), stop }
+    if (isReady && !watched.hasEnded()) {
+      // Podman says only after twenty seconds that a container has ended whose network another one uses. Its processes
+      // are the only ones of this run yet; where they cannot be seen, the engine's word has to do.
+      const processes = markedProcesses(engine.name, run.installation, run.runId).flatMap(
+        ({ pid }) => runningProcess(pid) ?? [],
+      )
+      const died = new Promise<string>(resolve => {
+        watching = setInterval(() => {
+          if (processes.every(({ pid, startTime }) => runningProcess(pid)?.startTime === startTime)) return
+          isDead = true
+          clearInterval(watching)
+          resolve(lastWords(watched.tail()) || 'its process is gone')
+        }, watchMs)
+      })
+      return { name, ended: Promise.race([watched.ended.then(reasonOf), died]), stop }
+    }
     const reason = isReady ? reasonOf(await watched.ended) : `it was not ready within ${startMs / 1000} s`
     await stop()
     live.delete(run.runId)

@@ -65,20 +65,19 @@ function numbers(): number[] {
   }
 }
 
-/** Everything that runs; what is dead and only not yet buried does not. */
-export function runningProcesses(): ProcessEntry[] {
-  const found: ProcessEntry[] = []
-  for (const pid of numbers()) {
-    const stat = readProc(`/proc/${pid}/stat`)
-    if (stat === undefined) continue
-    // The name in brackets may hold spaces and brackets itself.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    const [state, parent, group] = fields
-    if (state === 'Z' || state === 'X') continue
-    found.push({ pid, parent: Number(parent), group: Number(group), startTime: fields[19] ?? '' })
-  }
-  return found
+/** undefined: it does not run; what is dead and only not yet buried does not. */
+export function runningProcess(pid: number): ProcessEntry | undefined {
+  const stat = readProc(`/proc/${pid}/stat`)
+  if (stat === undefined) return undefined
+  // The name in brackets may hold spaces and brackets itself.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, parent, group] = fields
+  if (state === 'Z' || state === 'X') return undefined
+  return { pid, parent: Number(parent), group: Number(group), startTime: fields[19] ?? '' }
 }
+
+/** Everything that runs. */
+export const runningProcesses = (): ProcessEntry[] => numbers().flatMap(pid => runningProcess(pid) ?? [])
 
 export interface Marked {
   pid: number

@@ -458,8 +458,8 @@ setInterval(() => {}, 1000)
 /** A second container in the same network namespace, which goes however the run goes. */
 export function describeSidecar(title: string, subject: () => Subject, left: () => Promise<string>): void {
   const node = { from: process.execPath, to: inside.node, writable: false }
-  const beside = (script: string) => ({
-    sidecar: { command: [inside.node, '-e', script], environment: {}, mounts: [node] },
+  const beside = (script: string, word = '-') => ({
+    sidecar: { command: [inside.node, '-e', script, word], environment: {}, mounts: [node] },
   })
 
   test(`${title}: a run and the program beside it share loopback alone, and end together`, async () => {
@@ -490,12 +490,13 @@ export function describeSidecar(title: string, subject: () => Subject, left: () 
       ),
     )
     expect(broken.problem).toMatch(/leads to the model, could not be started: .*no port for you/)
-    // Podman takes twenty seconds to say that it ended, as the other one uses its network.
-    if (title === 'podman') return
-    const dies = await sandbox.start(
-      specOf(ground, dialsAndStays, beside(`${listens}; setTimeout(() => process.exit(1), 1500)`)),
-    )
-    expect((await collect(dies)).problem).toContain('leads to the model, ended before it')
+    const word = `beside-${unique()}`
+    const dies = await sandbox.start(specOf(ground, dialsAndStays, beside(listens, word)))
+    onTestFinished(() => dies.kill())
+    const ending = collect(dies)
+    await firstLine(dies)
+    for (const pid of inner(word)) process.kill(pid, 'SIGKILL')
+    expect((await ending).problem).toContain('leads to the model, ended before it')
     expect(await left()).toBe('')
   })
 
