@@ -15,6 +15,7 @@ export type FaultStep =
   | 'quarantined'
   | 'discarding'
   | 'snapshots'
+  | 'released'
   | 'sync_examined'
   | 'sync_recorded'
   | 'sync_pushed'

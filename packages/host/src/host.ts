@@ -372,6 +372,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     log,
     now: Date.now,
     held: (request, signal) => guard?.watch.take(request, signal),
+    isAsked: seq => chats?.approvals?.isAsked(seq) === true,
     answered: (request, outcome) => {
       effects.decided(request.seq, outcome)
       retries.inBackground('closing the card of a request that is over', () => {
@@ -404,6 +405,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       }),
       environment: process.env,
       retries,
+      fault,
       log,
     })
   }
@@ -490,6 +492,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const runIsOver = (folder: string) => {
     leaving.add(folder)
     const forget = () => {
+      // What it had left in its directories is taken only now, and nobody waits for that either.
+      requests.containerGone(folder)
       contexts.gone(folder)
       leaving.delete(folder)
       agents?.agents.kick()
@@ -625,6 +629,13 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
               `${by} stopped your last turn before it was finished. What you had done until then stays done.`,
             ),
           ),
+        turnStopped: folder => {
+          requests.turnStopped(folder)
+          const isAtWork = () =>
+            agents?.agents.running().some(({ group, state }) => group === folder && state === 'working')
+          // Its next turn may have begun meanwhile, and somebody waits for that one.
+          running.whenThrough(folder, () => isAtWork() || requests.turnStopped(folder))
+        },
         gone: folder => {
           requests.containerGone(folder)
           replies.clear(folder)

@@ -49,6 +49,8 @@ export interface AgentsOptions {
   said(): void
   /** somebody stopped the agent in the middle of its turn: its next run is to be told */
   cutOff?(group: Group, runId: string, by: string): void
+  /** nobody waits for what the group's agent had put to people in the turn that was stopped */
+  turnStopped?(folder: string): void
   /** what the group's agent has said lately, oldest first */
   lately?(folder: string): readonly MessageRow[]
   /** when the group's files were last wiped: what its agent had said by then it does not know any more */
@@ -325,6 +327,7 @@ export function createAgents(options: AgentsOptions): Agents {
         if (state !== 'working') kick()
       },
       cutOff: by => options.cutOff?.(group, runId, by),
+      turnStopped: () => options.turnStopped?.(group.folder),
       notices: refusals,
       hasRoom: kick,
       decided: async () => options.decided?.(group.folder),

@@ -53,6 +53,8 @@ export interface OpenAgentsOptions {
   begins(folder: string, run: { taskId: string | null }): void
   /** somebody stopped the group's agent in the middle of its turn: its next run is to be told */
   cutOff(group: Group, runId: string, by: string): void
+  /** nobody waits for what the group's agent had put to people in the turn that was stopped */
+  turnStopped(folder: string): void
   /** the group's container is gone, and with it whoever waited for answers */
   gone(folder: string, runId: string): void
   /** resolves once everything is decided that lies in the group's directories */
@@ -217,6 +219,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     modelProblem: health.problemOf,
     said: options.said,
     cutOff: options.cutOff,
+    turnStopped: options.turnStopped,
     gone(folder, runId) {
       health.runEnded(runId)
       options.gone(folder, runId)

@@ -88,6 +88,8 @@ export interface SessionOptions {
   changed(state: SessionState): void
   /** it had to be ended to stop its turn: its next run is to be told */
   cutOff(by: string): void
+  /** nobody waits for what the turn had put to people: said when it is told to stop, and again when it has */
+  turnStopped?(): void
   /** what its agent is to hear with the next follow-up; asked once for each */
   notices?(): readonly string[]
   /** there may be room for follow-ups that there was not before */
@@ -246,6 +248,7 @@ export function startSession(options: SessionOptions): Session {
     }
     transcript.add('notice', `${by} stopped the turn.`)
     stoppedBy = by
+    options.turnStopped?.()
     enter('stopping')
     try {
       interruption = input.stop()
@@ -266,6 +269,8 @@ export function startSession(options: SessionOptions): Session {
     // A task is nothing but its one turn, so it stays stopped.
     if (!isTask) stoppedBy = undefined
     enter('idle')
+    // What it had asked for in its last moment may only be read now.
+    options.turnStopped?.()
     if (isTask || unreachable !== undefined) close()
     else options.hasRoom()
   }

@@ -105,6 +105,7 @@ export async function openChats(options: {
     log,
     now: Date.now,
     held: (request, signal) => guard?.watch()?.take(request, signal),
+    isAsked: seq => chats.approvals?.isAsked(seq) === true,
     answered: (request, outcome) => {
       chats.questions.over(request, outcome)
       chats.approvals?.over(request, outcome)

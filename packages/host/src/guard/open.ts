@@ -2,6 +2,7 @@ import type { Outcome } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Effects } from '../effects/effects.ts'
+import type { Fault } from '../fault.ts'
 import type { OperationContext } from '../operations/types.ts'
 import type { Retries } from '../retries.ts'
 import type { Desk } from '../services/desk.ts'
@@ -35,9 +36,11 @@ export function openGuard(options: {
   context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   environment: NodeJS.ProcessEnv
   retries: Retries
+  fault: Fault
   log: Logger
 }): OpenGuard {
-  const { config, store, rules, desk, effects, approvals, context, environment, retries, log } = options
+  const { config, store, rules, desk, effects, approvals, context, environment, retries, fault, log } =
+    options
   const secrets = createSecretSearch()
   const inspector = createInspector({ settings: config.inspector, environment })
   const watch = createWatch({
@@ -52,6 +55,7 @@ export function openGuard(options: {
     inspect: inspector.inspect,
     approvals,
     retries,
+    fault,
     log,
     now: Date.now,
   })

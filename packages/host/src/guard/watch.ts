@@ -1,6 +1,7 @@
 import { type Group, type Outcome, type Refusal, refusal } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Effects } from '../effects/effects.ts'
+import type { Fault } from '../fault.ts'
 import { perform } from '../operations/index.ts'
 import type { Effect, OperationContext } from '../operations/types.ts'
 import type { Retries } from '../retries.ts'
@@ -64,6 +65,7 @@ export interface WatchOptions {
     isAsked(seq: number): boolean
   }
   retries: Pick<Retries, 'inBackground'>
+  fault: Fault
   log: Logger
   now(): number
 }
@@ -105,6 +107,7 @@ export function createWatch(options: WatchOptions): Watch {
       return { outcome }
     })
     if (!result) return false
+    options.fault('released')
     if (result.outcome) options.desk()?.over(seq, result.outcome)
     // It goes on as another request under the same number.
     else {

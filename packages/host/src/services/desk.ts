@@ -27,10 +27,12 @@ export interface Desk {
   /** the group is no longer registered: everything it asked for is taken back */
   groupGone(folder: string): void
   /**
-   * nobody waits for answers any longer: questions, what only reads, and what waits for a decision and was to be
-   * answered is taken back; what was accepted is done
+   * nobody waits for answers any longer: questions, what only reads, and what was to be answered and waits for a person
+   * is taken back; what was accepted is done
    */
   containerGone(folder: string): void
+  /** a person stopped the turn: nobody waits for what it had put to people; the container goes on */
+  turnStopped(folder: string): void
   /** after a start: so it is for whatever a run of an earlier process had asked */
   runsGone(): void
   open(): readonly RequestRow[]
@@ -38,6 +40,8 @@ export interface Desk {
   isWaiting(seq: number): boolean
   /** somebody has to look at it before it happens, and its end is not durable yet */
   isHeld(seq: number): boolean
+  /** whoever wanted it does not wait any longer: rules may still let it happen, but no person is asked about it */
+  isAbandoned(seq: number): boolean
   stop(): Promise<void>
 }
 
@@ -53,6 +57,8 @@ export interface DeskOptions {
   now(): number
   /** somebody has to look at it first; the signal says that this is over */
   held?(request: RequestRow, signal: AbortSignal): void
+  /** whether a held one has been put to a person */
+  isAsked?(seq: number): boolean
   /** the answer is durable */
   answered?(request: RequestRow, outcome: Outcome): void
   /** so many of one group, and of all, may be at work at once */
@@ -68,6 +74,7 @@ interface Work {
   patience: NodeJS.Timeout | undefined
   /** whether somebody still wants the answer */
   isWanted: boolean
+  isAbandoned: boolean
   outcome: Outcome | undefined
   /** whether the outcome is durable already */
   isStored: boolean
@@ -138,6 +145,7 @@ export function createDesk(options: DeskOptions): Desk {
       expiry: undefined,
       patience: undefined,
       isWanted: true,
+      isAbandoned: false,
       outcome: undefined,
       isStored: false,
     }
@@ -267,6 +275,15 @@ export function createDesk(options: DeskOptions): Desk {
 
   const ofGroup = (folder: string) => [...works.values()].filter(({ request }) => request.group === folder)
 
+  /** Nobody waits for it: people are not asked, or no longer. What rules decide goes on, as it was accepted. */
+  const abandon = (work: Work, why: string) => {
+    const { seq, kind, reply } = work.request
+    // What was asked without an id nobody ever waited for: a person may still let it happen.
+    if (kind !== 'question' && (kind !== 'held' || reply === null)) return
+    work.isAbandoned = true
+    if (kind === 'question' || options.isAsked?.(seq)) finish(work, takenBack(why))
+  }
+
   const toolOf = ({ kind, tool: name }: RequestRow): Asked | undefined => {
     if (kind === 'work') {
       const work = options.work?.(name)
@@ -394,23 +411,28 @@ export function createDesk(options: DeskOptions): Desk {
       }
     },
     containerGone(folder) {
+      const gone = 'Its container is gone.'
       for (const work of ofGroup(folder)) {
         const onlyReads = toolOf(work.request)?.annotations.readOnlyHint === true
         // Every command that wants an answer gets one: what nobody began with says so.
         work.isWanted = work.request.kind === 'held'
-        if (onlyReads || waitsForPeople(work.request)) finish(work, takenBack('Its container is gone.'))
+        if (onlyReads) finish(work, takenBack(gone))
+        else abandon(work, gone)
       }
+    },
+    turnStopped(folder) {
+      for (const work of ofGroup(folder)) abandon(work, 'Its turn was stopped.')
     },
     runsGone() {
       for (const work of works.values()) {
-        if (typeof work.request.input.runId !== 'string' || !waitsForPeople(work.request)) continue
-        finish(work, takenBack('Its run ended with the host.'))
+        if (typeof work.request.input.runId === 'string') abandon(work, 'Its run ended with the host.')
       }
     },
     isWaiting(seq) {
       const work = works.get(seq)
       return work !== undefined && !work.outcome
     },
+    isAbandoned: seq => works.get(seq)?.isAbandoned === true,
     isHeld: seq => works.get(seq)?.request.kind === 'held',
     open: () => [...works.values()].map(({ request }) => request),
     async stop() {
@@ -437,10 +459,6 @@ export function createDesk(options: DeskOptions): Desk {
     },
   }
 }
-
-/** What was asked without an id nobody ever waited for: a person may still let it happen. */
-const waitsForPeople = ({ kind, reply }: RequestRow): boolean =>
-  kind === 'question' || (kind === 'held' && reply !== null)
 
 const pause = (ms: number, signal: AbortSignal) =>
   new Promise<void>(resolve => {

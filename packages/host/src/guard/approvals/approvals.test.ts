@@ -80,6 +80,7 @@ async function open(options: Options = {}) {
     evidence: async () => options.evidence?.(),
     inspect: async () => ({ verdict: 'unsure', reason: 'who knows', by: 'inspector:rules' }),
     approvals,
+    fault: () => {},
     retries: createRetries({ log: pino({ level: 'silent' }), now: Date.now }),
     log: pino({ level: 'silent' }),
     now: Date.now,
@@ -658,6 +659,34 @@ describe('one that is over', () => {
     expect(host.status(removed.seq)).toBe('withdrawn')
     expect(host.said('family')).toEqual(['plain'])
   })
+
+  test.each(['containerGone', 'turnStopped'] as const)(
+    'because of %s before a person was asked: nobody is, and what rules allow is done all the same',
+    async way => {
+      let looked = Promise.resolve()
+      const host = await open({
+        evidence: async () => {
+          await looked
+          return undefined
+        },
+      })
+      const allowed = await host.want('main', 'good morning')
+      expect(host.click('main', allowed.seq, 'always')).toMatchObject({ ok: true })
+      const looking = Promise.withResolvers<void>()
+      looked = looking.promise
+      const ask = (id: string, text: string) =>
+        host.command('main', id, { type: 'send_message', payload: { jid: 'chat:family', text } })
+      const { seq } = await ask('late-1', 'the door code')
+      await ask('late-2', 'good morning')
+      host.desk[way]('main')
+      looking.resolve()
+      await until('both are over', () => host.desk.open().length === 0)
+      expect(host.status(seq)).toBeUndefined()
+      expect(host.sent('late-1')).toMatchObject([{ error: { code: 'cancelled' } }])
+      expect(host.sent('late-2')).toMatchObject([{ ok: true }])
+      expect(host.said('family')).toEqual(['good morning', 'good morning'])
+    },
+  )
 
   test('because something else let it happen, cannot be denied under the number it goes on with', async () => {
     const host = await open({ config: { groups: { family: { approvers: ['ann'] } } } })

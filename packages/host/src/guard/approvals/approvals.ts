@@ -74,7 +74,7 @@ export interface ApprovalsOptions {
   config: Pick<Config, 'groups' | 'timezone' | 'limits'>
   positions: Positions
   watch(): Pick<Watch, 'release' | 'deny' | 'refuse'> | undefined
-  desk(): Pick<Desk, 'open' | 'isWaiting' | 'answer' | 'groupGone'> | undefined
+  desk(): Pick<Desk, 'open' | 'isWaiting' | 'isAbandoned' | 'answer' | 'groupGone'> | undefined
   /** there is something new to show of it */
   changed(row: ApprovalRow): void
   /** there is something to deliver */
@@ -251,6 +251,10 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       const group = store.group(request.group)
       // After a restart the watch looks at it again; who was asked has been asked.
       if (!group || store.approvals.approval(seq)) return
+      if (options.desk()?.isAbandoned(seq)) {
+        options.watch()?.refuse(seq, takenBack.error)
+        return
+      }
       const open = store.approvals.open().filter(row => row.group === group.folder)
       const digest = digestOf(held.action)
       // Whoever decides about one card decides about the others, or is asked about them in turn.
@@ -404,10 +408,10 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   }
 }
 
-const takenBack: Outcome = {
+const takenBack = {
   ok: false,
   error: refusal('cancelled', 'The request was taken back: nobody wants it any longer.'),
-}
+} as const
 
 const tooMany = refusal('quota_exceeded', 'That was wrong too often. Wait a minute.')
 
