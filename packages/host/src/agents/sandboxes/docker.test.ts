@@ -9,6 +9,7 @@ import { type EngineRig, startDockerEngine } from './testing/engines.ts'
 import {
   agentUser,
   collect,
+  describeClientEnded,
   describeEnding,
   describeIsolation,
   describeLimits,
@@ -58,6 +59,7 @@ else {
     })
     describeOrphans('docker', subject, true)
     describeNeverBegun('docker', subject, engine.ask)
+    describeClientEnded('docker', subject, engine.ask)
     describeSidecar('docker', subject, async () => (await engine.ask('ps', '--all', '--quiet')).stdout)
 
     test('an image that is missing ends the run with a sentence that says what to do', async () => {

@@ -225,6 +225,20 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     return question(['rm', '--force', '--volumes', ...ids])
   }
 
+  /**
+   * Until there are none, or the engine is silent; false: that took too long. Twice nothing: a container whose making
+   * was under way when we came is met the second time. `empty` counts those times before.
+   */
+  const removeAll = (filters: readonly string[], empty: number, onEmpty = () => {}) =>
+    until(15_000, async () => {
+      const left = await containers(filters)
+      if (left === undefined) return true
+      if (left.length > 0) await remove(left.map(({ id }) => id))
+      else empty++
+      if (empty > 0) onEmpty()
+      return empty > 1
+    })
+
   /** The engine is gone or silent. What it left running on this machine still carries our mark. */
   const endMarked = (installation: string, runId: string) =>
     until(5000, () => {
@@ -255,6 +269,7 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     const child = spawn(path, args, { cwd: scratch, env: environment, stdio: ['pipe', 'pipe', 'pipe'] })
     const watched = watch(child)
     live.add(spec.runId)
+    const mine = [`${labels.installation}=${spec.installation}`, `${labels.run}=${spec.runId}`]
     let killed = false
     let neverBegan: string | undefined
     // An engine that has died ends both and answers nothing, which is told in its own way.
@@ -274,6 +289,9 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
 
     const exited = watched.ended.then(async (ended): Promise<SandboxExit> => {
       clearTimeout(late)
+      // Ctrl-C in a terminal, and whoever ends our process group, ends the client and leaves what it had made.
+      // Some hear the signal and end with a code of their own, so only one that went well is believed.
+      if (!killed && neverBegan === undefined && ended.code !== 0) await removeAll(mine, 1)
       await beside?.stop()
       live.delete(spec.runId)
       rmSync(scratch, { recursive: true, force: true })
@@ -292,20 +310,12 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       exited,
       async kill() {
         killed = true
-        const mine = [`${labels.installation}=${spec.installation}`, `${labels.run}=${spec.runId}`]
         if (!watched.hasEnded()) {
           const asked = await question(['kill', '--signal', 'TERM', name])
           if (asked.code === 0) await within(graceMs, watched.ended)
         }
-        // Twice nothing: a container whose making was under way when we came is met the second time.
-        let empty = watched.hasEnded() ? 1 : 0
-        const gone = await until(15_000, async () => {
-          const left = await containers(mine)
-          if (left === undefined) return true
-          if (left.length > 0) await remove(left.map(({ id }) => id))
-          else empty++
-          if (!watched.hasEnded() && empty > 0) child.kill('SIGKILL')
-          return empty > 1
+        const gone = await removeAll(mine, watched.hasEnded() ? 1 : 0, () => {
+          if (!watched.hasEnded()) child.kill('SIGKILL')
         })
         if (!gone || (await containers(mine)) === undefined) await endMarked(spec.installation, spec.runId)
         if (!watched.hasEnded()) child.kill('SIGKILL')

@@ -5,6 +5,7 @@ import { preparePodman } from './testing/engines.ts'
 import {
   agentUser,
   collect,
+  describeClientEnded,
   describeEnding,
   describeIsolation,
   describeLimits,
@@ -39,6 +40,7 @@ else {
     })
     describeOrphans('podman', subject, true)
     describeNeverBegun('podman', subject, engine.ask)
+    describeClientEnded('podman', subject, engine.ask)
     describeSidecar('podman', subject, async () => (await engine.ask('ps', '--all', '--quiet')).stdout)
 
     test('an image that is missing ends the run with a sentence that says what to do', async () => {

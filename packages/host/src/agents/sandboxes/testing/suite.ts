@@ -672,6 +672,24 @@ export function describeNeverBegun(title: string, subject: () => Subject, ask: E
   })
 }
 
+/** Ctrl-C in a terminal ends every program of ours there, the engine's client included, and not what the engine runs. */
+export function describeClientEnded(title: string, subject: () => Subject, ask: EngineRig['ask']): void {
+  test(`${title}: a run whose client is ended from outside leaves no container`, async () => {
+    const word = `client-${unique()}`
+    const spec = specOf(prepare(agentUser), "console.log('up'); setInterval(() => {}, 1000)")
+    const command = [...(spec.command ?? []), word]
+    const started = await subject().sandbox.start({ ...spec, command })
+    onTestFinished(() => started.kill())
+    expect(await firstLine(started)).toBe('up')
+    const programs = withWord(started.name).filter(pid => withWord('run').includes(pid))
+    expect(programs).toHaveLength(1)
+    for (const pid of programs) process.kill(pid, 'SIGKILL')
+    await started.exited
+    expect((await ask('ps', '--all', '--quiet')).stdout).toBe('')
+    expect(inner(word)).toEqual([])
+  })
+}
+
 /** The payload itself, not the programs on the host's side that carry its command line. */
 const inner = (word: string): number[] =>
   withWord(word).filter(pid => {
