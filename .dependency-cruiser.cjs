@@ -34,7 +34,7 @@ module.exports = {
       [
         '^packages/protocol/',
         '^packages/spool/src/index',
-        '^packages/host/src/(index|config|api/index|supervisor/index)\\.ts$',
+        '^packages/host/src/(index|config|api|supervisor/index)\\.ts$',
       ],
       'people go through the same API as the console',
     ),
@@ -45,7 +45,7 @@ module.exports = {
       from: { path: '^packages/host/src/supervisor/', pathNot: '\\.test\\.ts$' },
       to: {
         dependencyTypesNot: ['core'],
-        pathNot: '^packages/host/src/(supervisor/|store/lock-file|agents/sandboxes/processes)',
+        pathNot: '^packages/host/src/(supervisor/|base/lock-file|base/processes)',
       },
     },
     only(

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import type { Channel } from '../packages/host/src/channels/types.ts'
+import type { Channel } from '../packages/host/src/chat/channels/types.ts'
 
 /** One chat over a socket, a line a message: `nc -U desk.sock`, for whoever may enter its directory. */
 export function createLinesChannel(options: { jid: string; socket: string }): Channel {

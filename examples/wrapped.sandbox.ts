@@ -1,4 +1,4 @@
-import type { Sandbox } from '../packages/host/src/agents/types.ts'
+import type { Sandbox } from '../packages/host/src/sandboxes/types.ts'
 
 /**
  * A sandbox that starts its runs in another one behind a program of your own: `['nice', '-n', '10']`, say, or one that

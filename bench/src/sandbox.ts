@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { createLaunch } from '../../packages/host/src/agents/launch.ts'
-import { createSandboxes } from '../../packages/host/src/agents/sandboxes/choose.ts'
+import { layoutOf } from '../../packages/host/src/base/layout.ts'
+import { createLogger } from '../../packages/host/src/base/logger.ts'
+import { createOwners } from '../../packages/host/src/base/owners.ts'
+import { createLaunch } from '../../packages/host/src/runs/launch.ts'
+import { createSandboxes } from '../../packages/host/src/sandboxes/choose.ts'
 import {
   type EngineRig,
   preparePodman,
   startDockerEngine,
-} from '../../packages/host/src/agents/sandboxes/testing/engines.ts'
-import type { SandboxProcess } from '../../packages/host/src/agents/types.ts'
-import { layoutOf } from '../../packages/host/src/layout.ts'
-import { createLogger } from '../../packages/host/src/logger.ts'
-import { createOwners } from '../../packages/host/src/owners.ts'
+} from '../../packages/host/src/sandboxes/testing/engines.ts'
+import type { SandboxProcess } from '../../packages/host/src/sandboxes/types.ts'
 import type { HatchwayOptions, SandboxName } from './hatchway.ts'
 import { configOf } from './host.ts'
 import { folderOf, jidOf } from './messages.ts'

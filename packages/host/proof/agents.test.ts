@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
-import { markedProcesses } from '../src/agents/sandboxes/processes.ts'
-import { startDockerEngine } from '../src/agents/sandboxes/testing/engines.ts'
-import { layoutOf } from '../src/layout.ts'
-import { lookInto } from '../src/store/look.ts'
+import { layoutOf } from '../src/base/layout.ts'
+import { markedProcesses } from '../src/base/processes.ts'
+import { findProgram } from '../src/base/programs.ts'
+import { startDockerEngine } from '../src/sandboxes/testing/engines.ts'
+import { lookInto } from '../src/store/inspect.ts'
 import { openHouse, until } from './house.ts'
 
 /**

@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundlePath } from '../src/agents/launch.ts'
-import { ask, findProgram } from '../src/agents/sandboxes/command.ts'
-import { startDockerEngine } from '../src/agents/sandboxes/testing/engines.ts'
+import { ask, findProgram } from '../src/base/programs.ts'
+import { bundlePath } from '../src/runs/launch.ts'
+import { startDockerEngine } from '../src/sandboxes/testing/engines.ts'
 import { type HouseOptions, openHouse, until } from './house.ts'
 
 /**

@@ -10,7 +10,7 @@ import {
 } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { findProgram } from '../src/base/programs.ts'
 
 /** A real browser, with everything noted that a well-behaved page never does. */
 export const program = findProgram('chromium')

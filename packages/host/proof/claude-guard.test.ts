@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { findProgram } from '../src/base/programs.ts'
 import { openClaude, tool } from './claude-steps.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
-import { isRadicaleMissing, passwordOf, startRadicale } from '../src/services/calendar/testing/radicale.ts'
+import { findProgram } from '../src/base/programs.ts'
+import { isRadicaleMissing, passwordOf, startRadicale } from '../src/plugins/calendar/testing/radicale.ts'
 import { openClaude, tool } from './claude-steps.ts'
 import { until } from './house.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { findProgram } from '../src/base/programs.ts'
 import { openHouse, until } from './house.ts'
 import { type ModelRequest, serveMessagesApi } from './messages-api.ts'
 

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { type CommandType, type DialectName, payloads } from '@hatchway/protocol'
 import { post } from '@hatchway/spool'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { operations } from '../src/commands/index.ts'
 import type { ConfigInput } from '../src/config.ts'
 import { createContexts } from '../src/guard/contexts.ts'
-import { operations } from '../src/operations/index.ts'
-import { wipedAt } from '../src/wipe.ts'
+import { wipedAt } from '../src/runs/wipe.ts'
 import { type Live, openLive, until } from './live.ts'
 
 /**

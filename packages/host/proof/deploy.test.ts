@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
 import { auditAnswer } from '../src/api/audit-answers.ts'
+import { findProgram } from '../src/base/programs.ts'
 import { isAlive, openProject, patiently, program } from './deploy/project.ts'
 
 /**

@@ -19,12 +19,12 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { post } from '@hatchway/spool'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { startDockerEngine } from '../src/agents/sandboxes/testing/engines.ts'
+import { startDaemon } from '../src/assemble/main.ts'
+import { registerGroups } from '../src/assemble/register.ts'
+import { layoutOf } from '../src/base/layout.ts'
 import type { ConfigInput } from '../src/config.ts'
 import { examine } from '../src/doctor/examine.ts'
-import { layoutOf } from '../src/layout.ts'
-import { startDaemon } from '../src/main.ts'
-import { registerGroups } from '../src/register.ts'
+import { startDockerEngine } from '../src/sandboxes/testing/engines.ts'
 import { configFor, temporaryFolder } from './live.ts'
 
 /** Everything that can be wrong is made wrong here, one thing at a time, and has to be found and explained. */
@@ -316,7 +316,7 @@ describe('the database', () => {
 
   test('is left alone where somebody has it who does not answer', async () => {
     const { config, found } = await open()
-    const { acquire } = await import('../src/lock.ts')
+    const { acquire } = await import('../src/base/lock.ts')
     const lock = await acquire(config.data)
     onTestFinished(() => lock.release())
     expect(await found('daemon')).toMatchObject([

@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { findProgram } from '../src/base/programs.ts'
 import { openHouse, until } from './house.ts'
 
 /** An agent that asks the host and does not wait: what was accepted is done, and no answer is left lying. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { NewGroup } from '../src/api/host.ts'
 import type { ConfigInput } from '../src/config.ts'
-import type { NewGroup } from '../src/types.ts'
 import { type Live, openLive, until } from './live.ts'
 
 /** The guard through real files: what an agent may do after what it has read, and who decides where that is not clear. */

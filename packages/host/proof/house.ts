@@ -8,10 +8,10 @@ import type { DialectName } from '@hatchway/protocol'
 import { onTestFinished } from 'vitest'
 import type { z } from 'zod'
 import { groupAnswer, messagesAnswer } from '../src/api/answers.ts'
-import { overSocket } from '../src/api/over-socket.ts'
 import { runsAnswer, transcriptAnswer } from '../src/api/runs.ts'
 import { announcedSocket } from '../src/api/socket.ts'
-import type { Method } from '../src/api/transport.ts'
+import { overSocket } from '../src/client/over-socket.ts'
+import type { Method } from '../src/client/transport.ts'
 import { type Launched, launch } from './launch.ts'
 
 const cli = join(import.meta.dirname, '..', '..', 'cli', 'bin', 'hatchway.mjs')

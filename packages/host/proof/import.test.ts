@@ -12,9 +12,9 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
+import { registerGroups } from '../src/assemble/register.ts'
+import { layoutOf } from '../src/base/layout.ts'
 import { importNanoClaw } from '../src/import/nanoclaw.ts'
-import { layoutOf } from '../src/layout.ts'
-import { registerGroups } from '../src/register.ts'
 import { openStore } from '../src/store/sqlite.ts'
 import { configFor, temporaryFolder } from './live.ts'
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createNames, post } from '@hatchway/spool'
-import { layoutOf } from '../src/layout.ts'
+import { layoutOf } from '../src/base/layout.ts'
 
 /** A process of its own that does nothing but post messages, each with a text of its own, as fast as it can. */
 export interface Load {

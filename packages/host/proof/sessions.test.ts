@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { post as postFile } from '@hatchway/spool'
 import { describe, expect, type TestContext, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { findProgram } from '../src/base/programs.ts'
 import { openHouse, until } from './house.ts'
 import { launch } from './launch.ts'
 

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { refusalNotices } from '../src/agents/notices.ts'
+import type { NewGroup } from '../src/api/host.ts'
 import type { ConfigInput } from '../src/config.ts'
-import type { NewGroup } from '../src/types.ts'
+import { refusalNotices } from '../src/runs/notices.ts'
 import { type Live, openLive, until } from './live.ts'
 
 /** Requests of other projects' containers, written and read as their tools do it, through real files and a running host. */

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
 import { approvalsAnswer } from '../src/api/approvals.ts'
 import { entriesAnswer } from '../src/api/chat-answers.ts'
-import { overSocket } from '../src/api/over-socket.ts'
 import { announcedSocket } from '../src/api/socket.ts'
+import { findProgram } from '../src/base/programs.ts'
+import { overSocket } from '../src/client/over-socket.ts'
 import { openHouse, until } from './house.ts'
 
 /**

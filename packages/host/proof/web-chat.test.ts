@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, describe, expect, test } from 'vitest'
-import { findProgram } from '../src/agents/sandboxes/command.ts'
+import { findProgram } from '../src/base/programs.ts'
 import { closeBrowser, desk, enterChat, shoot as keepShot, openProfile, phone, program } from './browser.ts'
 import { openHouse, until } from './house.ts'
 

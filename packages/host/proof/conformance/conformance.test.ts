@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { startDockerEngine } from '../../src/agents/sandboxes/testing/engines.ts'
+import { startDockerEngine } from '../../src/sandboxes/testing/engines.ts'
 import { novabot } from './dialects/novabot.ts'
 import { pynchy } from './dialects/pynchy.ts'
 import type { FeatureId } from './features.ts'

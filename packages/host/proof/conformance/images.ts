@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { findProgram } from '../../src/agents/sandboxes/command.ts'
+import { findProgram } from '../../src/base/programs.ts'
 import type { Column } from './dialects/index.ts'
 
 /**

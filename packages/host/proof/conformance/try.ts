@@ -1,4 +1,4 @@
-import type { Radicale } from '../../src/services/calendar/testing/radicale.ts'
+import type { Radicale } from '../../src/plugins/calendar/testing/radicale.ts'
 import type { Column } from './dialects/types.ts'
 import { openGround } from './ground.ts'
 import { type Judgement, judge } from './judge.ts'

@@ -7,9 +7,9 @@ import { post } from '@hatchway/spool'
 import { z } from 'zod'
 import { statusAnswer } from '../../src/api/answers.ts'
 import { deploysAnswer } from '../../src/api/deploys.ts'
-import { DaemonGone, overSocket } from '../../src/api/over-socket.ts'
 import { announcedSocket } from '../../src/api/socket.ts'
-import { registerGroups } from '../../src/register.ts'
+import { registerGroups } from '../../src/assemble/register.ts'
+import { DaemonGone, overSocket } from '../../src/client/over-socket.ts'
 import { configFor } from '../live.ts'
 
 const hatchway = join(import.meta.dirname, '..', '..', '..', 'cli', 'bin', 'hatchway.mjs')

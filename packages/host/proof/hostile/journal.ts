@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import type { Layout } from '../../src/layout.ts'
+import type { Layout } from '../../src/base/layout.ts'
 import { commandFromRow } from '../../src/store/rows.ts'
 import type { CommandRow } from '../../src/store/types.ts'
 import { account } from './arena.ts'

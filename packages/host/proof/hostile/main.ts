@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findProgram } from '../../src/agents/sandboxes/command.ts'
-import { type EngineRig, startDockerEngine } from '../../src/agents/sandboxes/testing/engines.ts'
+import { findProgram } from '../../src/base/programs.ts'
+import { type EngineRig, startDockerEngine } from '../../src/sandboxes/testing/engines.ts'
 import { type Finding, report } from '../report.ts'
 import { readOptions } from './options.ts'
 import { besiege } from './siege.ts'

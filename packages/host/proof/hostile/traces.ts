@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask } from '../../src/agents/sandboxes/command.ts'
-import { markedProcesses } from '../../src/agents/sandboxes/processes.ts'
-import { layoutOf } from '../../src/layout.ts'
+import { layoutOf } from '../../src/base/layout.ts'
+import { markedProcesses } from '../../src/base/processes.ts'
+import { ask } from '../../src/base/programs.ts'
 
 /** What a group that is over must not have left outside of its own directories. */
 export async function tracesOf(options: {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { markVariable, runningProcesses } from '../../src/agents/sandboxes/processes.ts'
+import { markVariable, runningProcesses } from '../../src/base/processes.ts'
 
 /** What the host itself takes of the machine: the daemon, and its children that are no part of a sandbox. */
 export interface Vitals {

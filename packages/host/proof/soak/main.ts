@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { findProgram } from '../../src/agents/sandboxes/command.ts'
+import { findProgram } from '../../src/base/programs.ts'
 import { report } from '../report.ts'
 import { flatness } from './flat.ts'
 import { optionsFrom } from './options.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { createNames, post } from '@hatchway/spool'
-import { layoutOf } from '../../src/layout.ts'
+import { layoutOf } from '../../src/base/layout.ts'
 import type { Random } from '../random.ts'
 import { type Op, type Writer, write } from '../writers.ts'
 import type { SoakGroup } from './plan.ts'

@@ -6,8 +6,8 @@ import {
   type EntryAnswer,
   fileAnswer,
 } from '../../src/api/chat-answers.ts'
-import { overSocket } from '../../src/api/over-socket.ts'
 import { announcedSocket } from '../../src/api/socket.ts'
+import { overSocket } from '../../src/client/over-socket.ts'
 import { createRandom } from '../random.ts'
 import { createConsole } from './console.ts'
 import { largestFile } from './plan.ts'

@@ -1,9 +1,9 @@
 import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { errorCode } from '@hatchway/spool'
-import { overSocket } from '../../src/api/over-socket.ts'
 import { announcedSocket } from '../../src/api/socket.ts'
-import { layoutOf } from '../../src/layout.ts'
+import { layoutOf } from '../../src/base/layout.ts'
+import { overSocket } from '../../src/client/over-socket.ts'
 
 /** What was seen of the daemon at one moment, from outside. Bytes, counts and milliseconds. */
 export type Sample = Record<string, number>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findProgram } from '../../src/agents/sandboxes/command.ts'
+import { findProgram } from '../../src/base/programs.ts'
 import { flatness, sparkline } from './flat.ts'
 import { soak } from './soak.ts'
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { findProgram } from '../../src/agents/sandboxes/command.ts'
+import { findProgram } from '../../src/base/programs.ts'
 
 /** What this machine has of what the faults need. */
 export const isRoot: boolean = process.getuid?.() === 0

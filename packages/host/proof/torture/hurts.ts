@@ -1,4 +1,4 @@
-import type { FaultStep } from '../../src/fault.ts'
+import type { FaultStep } from '../../src/base/fault.ts'
 
 /** Steps of the pipeline at which a daemon can be ended. */
 export const pipelineSteps: readonly FaultStep[] = [

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createNames, post } from '@hatchway/spool'
-import { layoutOf } from '../../src/layout.ts'
+import { layoutOf } from '../../src/base/layout.ts'
 import { openStore } from '../../src/store/sqlite.ts'
 import type { Random } from '../random.ts'
 

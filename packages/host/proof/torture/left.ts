@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { markedProcesses } from '../../src/agents/sandboxes/processes.ts'
+import { markedProcesses } from '../../src/base/processes.ts'
 import { isRoot } from './has.ts'
 import type { Household } from './household.ts'
 

@@ -1,4 +1,4 @@
-import type { FaultStep } from '../../src/fault.ts'
+import type { FaultStep } from '../../src/base/fault.ts'
 import { createRandom, type Random } from '../random.ts'
 import { brokenCalls, pipelineSteps } from './hurts.ts'
 import { type Options, type Part, parts } from './options.ts'

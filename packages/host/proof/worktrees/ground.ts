@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, test } from 'vitest'
-import { findProgram } from '../../src/agents/sandboxes/command.ts'
+import { findProgram } from '../../src/base/programs.ts'
 import { type HouseOptions, openHouse, until } from '../house.ts'
 import { launch } from '../launch.ts'
 

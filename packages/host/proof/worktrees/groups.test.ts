@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { mirrorPath } from '../../src/worktrees/mirror.ts'
+import { mirrorPath } from '../../src/plugins/worktrees/mirror.ts'
 import { until } from '../house.ts'
 import {
   askInside,

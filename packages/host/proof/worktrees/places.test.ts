@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect } from 'vitest'
-import { startDockerEngine } from '../../src/agents/sandboxes/testing/engines.ts'
+import { startDockerEngine } from '../../src/sandboxes/testing/engines.ts'
 import { until } from '../house.ts'
 import { attempt, isProven, makeRepository, open, type Settings, subjects } from './ground.ts'
 

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Daemon, startDaemon } from '../assemble/main.ts'
+import { type Client, connect } from '../client/client.ts'
 import { type Config, configSchema } from '../config.ts'
-import { type Daemon, startDaemon } from '../main.ts'
 import {
   commandsAnswer,
   type EventAnswer,
@@ -17,7 +18,6 @@ import {
   statusAnswer,
   tasksAnswer,
 } from './answers.ts'
-import { type Client, connect } from './client.ts'
 import { ApiError } from './failure.ts'
 
 const family = { folder: 'family', jid: 'chat:1', name: 'Family' }

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
-import type { Host } from '../types.ts'
 import type { ChatContext } from './chat-context.ts'
+import type { Host } from './host.ts'
 import { answerFailures } from './requests.ts'
 import { mount } from './route.ts'
 import { chatRoutes, documentRoutes, healthRoutes, hostRoutes, metricsRoutes } from './routes.ts'

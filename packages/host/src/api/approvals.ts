@@ -1,10 +1,10 @@
 import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
+import type { Approvals } from '../chat/approvals/approvals.ts'
+import { operator } from '../chat/approvals/approvers.ts'
+import { cardOf, findApproval } from '../chat/approvals/card.ts'
+import { revokeRule } from '../chat/approvals/rules.ts'
 import type { Config } from '../config.ts'
-import type { Approvals } from '../guard/approvals/approvals.ts'
-import { operator } from '../guard/approvals/approvers.ts'
-import { cardOf, findApproval } from '../guard/approvals/card.ts'
-import { revokeRule } from '../guard/approvals/rules.ts'
 import type { ApprovalRow, RuleRow } from '../store/approvals.ts'
 import {
   decisionRequest,

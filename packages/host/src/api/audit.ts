@@ -1,7 +1,7 @@
 import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import { searchAudit } from '../guard/audit/search.ts'
-import { verifyAudit } from '../guard/audit/verify.ts'
+import { verifyAudit } from '../store/audit-verify.ts'
 import {
   auditAnswer,
   auditEntryAnswer,

@@ -1,7 +1,7 @@
 import { jidSchema, payloads } from '@hatchway/protocol'
 import { z } from 'zod'
-import type { ChatEntry } from '../channels/history.ts'
-import { decisions } from '../guard/approvals/code.ts'
+import { decisions } from '../chat/approvals/code.ts'
+import type { ChatEntry } from '../chat/history.ts'
 
 /** What the chat routes take and answer, on the daemon's socket and to browsers alike. */
 export const chatStatusAnswer = z.object({

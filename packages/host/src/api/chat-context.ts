@@ -1,5 +1,5 @@
 import { type Group, refusal } from '@hatchway/protocol'
-import type { Chats } from '../channels/chats.ts'
+import type { Chats } from '../chat/chats.ts'
 import type { Config } from '../config.ts'
 import type { Store } from '../store/types.ts'
 import { ApiError } from './failure.ts'

@@ -1,5 +1,5 @@
-import type { Chats } from '../channels/chats.ts'
-import type { Numbered } from '../channels/feed.ts'
+import type { Chats } from '../chat/chats.ts'
+import type { Numbered } from '../chat/feed.ts'
 import { type ChatEventAnswer, entryOf } from './chat-answers.ts'
 import { eventText, resumed, type StreamOptions, sentEvents } from './sent-events.ts'
 

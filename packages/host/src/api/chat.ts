@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { triggerOf } from '../agents/reception.ts'
-import { cardOf, readHistory } from '../channels/history.ts'
-import { byId, cardOf as cardOfApproval } from '../guard/approvals/card.ts'
-import { version } from '../version.ts'
+import { version } from '../base/version.ts'
+import { byId, cardOf as cardOfApproval } from '../chat/approvals/card.ts'
+import { cardOf, readHistory } from '../chat/history.ts'
+import { triggerOf } from '../chat/inbound.ts'
 import { wholeOf } from './approvals.ts'
 import {
   approvalAnswer,

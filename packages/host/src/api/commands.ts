@@ -3,7 +3,6 @@ import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import { searchAudit } from '../guard/audit/search.ts'
 import type { CommandRow, Store } from '../store/types.ts'
-import type { Host } from '../types.ts'
 import {
   commandOf,
   commandsAnswer,
@@ -13,6 +12,7 @@ import {
 } from './answers.ts'
 import { auditEntryOf } from './audit-answers.ts'
 import { eventStream } from './events.ts'
+import type { Host } from './host.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { readRefused } from './refused-content.ts'
 import { page, position, present } from './requests.ts'

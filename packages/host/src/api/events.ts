@@ -1,5 +1,5 @@
-import type { Host } from '../types.ts'
 import { commandOf, type EventAnswer } from './answers.ts'
+import type { Host } from './host.ts'
 
 export interface EventStreamOptions {
   group?: string | undefined

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { changeKinds } from '../metrics/changes.ts'
+import { changeKinds } from '../base/metrics/changes.ts'
 import { commandAnswer } from './answers.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { feedOf, type HostFeed, type NumberedEvent } from './host-feed.ts'

@@ -1,4 +1,4 @@
-import type { Host } from '../types.ts'
+import type { Host } from './host.ts'
 import { routesWith } from './route.ts'
 
 /** What routes about the host need to be answered. */

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import type { SessionState } from '../agents/session.ts'
-import type { ChangeKind } from '../metrics/changes.ts'
-import { isStorageFailure } from '../store/failure.ts'
-import type { Host } from '../types.ts'
+import type { ChangeKind } from '../base/metrics/changes.ts'
+import { isStorageFailure } from '../base/storage-failure.ts'
+import type { SessionState } from '../runs/session.ts'
 import { commandOf } from './answers.ts'
 import type { FeedEventAnswer } from './feed.ts'
+import type { Host } from './host.ts'
 import { iso } from './route.ts'
 
 export interface NumberedEvent {

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Hono } from 'hono'
-import type { Host } from '../types.ts'
 import { type ApiOptions, createApi } from './app.ts'
 import type { Certificate } from './certificate.ts'
 import type { Connections } from './connections.ts'
+import type { Host } from './host.ts'
 import { isEndless, sendEndless } from './streaming.ts'
 
 /** HTTP on connections that somebody else has accepted. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { version } from '../version.ts'
+import { version } from '../base/version.ts'
 import { failureAnswer } from './failure.ts'
 import type { Description } from './route.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { prometheusText } from '../metrics/prometheus.ts'
-import { version } from '../version.ts'
+import { prometheusText } from '../base/metrics/prometheus.ts'
+import { version } from '../base/version.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import type { Route } from './route.ts'
 import { waitingIn } from './status.ts'

@@ -14,10 +14,10 @@ import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { startDaemon } from '../assemble/main.ts'
+import { connect } from '../client/client.ts'
 import { type Config, configSchema } from '../config.ts'
-import { startDaemon } from '../main.ts'
 import { statusAnswer } from './answers.ts'
-import { connect } from './client.ts'
 import { announcedSocket, usualSocket } from './socket.ts'
 
 const configFor = (data: string): Config => ({

@@ -1,8 +1,8 @@
 import { chmodSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
-import { announce } from '../announce.ts'
-import type { Host } from '../types.ts'
+import { announce } from '../base/announce.ts'
 import type { ApiOptions } from './app.ts'
+import type { Host } from './host.ts'
 import type { Http } from './http.ts'
 import { placeFor, removeStaleSocket, usualSocket } from './socket.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Host } from '../types.ts'
+import type { Host } from './host.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { iso, type Route, unavailable } from './route.ts'
 

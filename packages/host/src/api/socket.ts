@@ -1,7 +1,7 @@
 import { lstatSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readHolder, stateDirectory } from '../holder.ts'
+import { readHolder, stateDirectory } from '../base/lock-owner.ts'
 
 /** The kernel keeps a socket's path in a field of fixed size: 108 bytes on Linux, 104 elsewhere, one for the end. */
 const longest = process.platform === 'linux' ? 107 : 103

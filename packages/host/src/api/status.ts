@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { stepMs } from '../base/metrics/traffic.ts'
 import { explained } from '../config.ts'
-import { stepMs } from '../metrics/traffic.ts'
-import type { Host } from '../types.ts'
 import { statusAnswer, statusOf } from './answers.ts'
 import { countRefused } from './errors.ts'
+import type { Host } from './host.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { iso, type Route } from './route.ts'
 

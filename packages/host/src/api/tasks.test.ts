@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
-import { minute, openBench } from '../scheduler/testing.ts'
+import { minute, openBench } from '../runs/scheduler/testing.ts'
 import { answerFailures } from './requests.ts'
 import { mount } from './route.ts'
 import { occurrencesAnswer, taskRoutes } from './tasks.ts'

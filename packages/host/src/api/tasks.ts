@@ -1,8 +1,8 @@
 import { folderSchema, payloads, resultSchema, taskIdSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { OccurrenceRow } from '../store/agent-types.ts'
-import type { Host } from '../types.ts'
 import { changedTaskAnswer, tasksAnswer } from './answers.ts'
+import type { Host } from './host.ts'
 import { flag, present, whole } from './requests.ts'
 import { iso, notFound, type Route, resultOf, routesWith, unavailable } from './route.ts'
 

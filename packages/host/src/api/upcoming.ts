@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { Task } from '@hatchway/protocol'
-import { following } from '../scheduler/following.ts'
+import { following } from '../runs/scheduler/following.ts'
 
 export interface UpcomingRun {
   task_id: string

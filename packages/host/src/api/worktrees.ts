@@ -1,8 +1,8 @@
 import { folderSchema, refusal } from '@hatchway/protocol'
 import { z } from 'zod'
 import { ServiceRefusal } from '../services/define.ts'
-import type { Host } from '../types.ts'
 import { ApiError } from './failure.ts'
+import type { Host } from './host.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'
 import { notFound, type Route, unavailable } from './route.ts'
 

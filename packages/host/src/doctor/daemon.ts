@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { DaemonGone, overSocket } from '../api/over-socket.ts'
+import { type Checkup, checkupAnswer } from '../api/checkup.ts'
 import { announcedSocket } from '../api/socket.ts'
+import { layoutOf } from '../base/layout.ts'
+import { isFree } from '../base/lock.ts'
+import { DaemonGone, overSocket } from '../client/over-socket.ts'
 import type { Config } from '../config.ts'
-import { layoutOf } from '../layout.ts'
-import { isFree } from '../lock.ts'
-import { lookInto } from '../store/look.ts'
-import { type Checkup, checkupAnswer } from './checkup.ts'
+import { lookInto } from '../store/inspect.ts'
 
 /** What the doctor asks of whoever has the data directory. */
 interface Consulted {

@@ -3,10 +3,10 @@ import { chmodSync, chownSync, lchownSync, lstatSync, readdirSync } from 'node:f
 import { join } from 'node:path'
 import type { DialectName } from '@hatchway/protocol'
 import { errorCode, type Owner, pinDirectory } from '@hatchway/spool'
+import { createGroupDirectories, createLayout, directoriesOf, type Layout } from '../base/layout.ts'
+import { ownerFor } from '../base/owners.ts'
+import { giveGroup } from '../base/ownership.ts'
 import type { Config } from '../config.ts'
-import { createGroupDirectories, createLayout, directoriesOf, type Layout } from '../layout.ts'
-import { ownerFor } from '../owners.ts'
-import { giveGroup } from '../ownership.ts'
 import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
 
 /** A directory as it has to be. */

@@ -1,6 +1,6 @@
+import { layoutOf } from '../base/layout.ts'
+import { acquire, DataDirectoryHeld } from '../base/lock.ts'
 import type { Config } from '../config.ts'
-import { layoutOf } from '../layout.ts'
-import { acquire, DataDirectoryHeld } from '../lock.ts'
 import { configuration } from './configuration.ts'
 import { consult } from './daemon.ts'
 import { database, waiting } from './database.ts'

@@ -2,15 +2,15 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { framings } from '../agents/framing/index.ts'
-import { bundlePath, imageFor, modelPort, userOf } from '../agents/launch.ts'
-import { keyProblem } from '../agents/model-health.ts'
-import { inside } from '../agents/mounts.ts'
-import { within } from '../agents/sandboxes/child.ts'
-import { chooseSandbox, createSandboxes } from '../agents/sandboxes/choose.ts'
-import { ask, lastWords } from '../agents/sandboxes/command.ts'
-import type { Mount, Sandbox } from '../agents/types.ts'
-import { ownerFor } from '../owners.ts'
+import { ownerFor } from '../base/owners.ts'
+import { ask, lastWords } from '../base/programs.ts'
+import { framings } from '../runs/container-protocols/index.ts'
+import { bundlePath, imageFor, modelPort, userOf } from '../runs/launch.ts'
+import { keyProblem } from '../runs/model-gateway/health.ts'
+import { within } from '../sandboxes/child.ts'
+import { chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
+import { inside } from '../sandboxes/mounts.ts'
+import type { Mount, Sandbox } from '../sandboxes/types.ts'
 import { bad, type Finding, good, type Patient, reasonOf } from './types.ts'
 
 /**
@@ -88,7 +88,7 @@ async function tryModel({ config, checkup }: Patient, trial: Trial): Promise<str
   if (client === undefined) return 'It could not be tried, because `ldd` does not work on this machine.'
   const folder = mkdtempSync(join(tmpdir(), 'hatchway-doctor-'))
   const owner = ownerFor(config, process.getuid?.(), () => trial.uid ?? 1000)
-  const { serveModel } = await import('../agents/model-socket.ts')
+  const { serveModel } = await import('../runs/model-gateway/socket.ts')
   const gateway = await serveModel({
     directory: join(folder, 'model'),
     owner,

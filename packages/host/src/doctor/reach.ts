@@ -1,7 +1,7 @@
 import { closeSync, constants, fchmodSync, lstatSync, openSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { readHolder } from '../holder.ts'
+import { readHolder } from '../base/lock-owner.ts'
 import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
 
 const answerMs = 2000

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bundlePath } from '../agents/launch.ts'
+import { bundlePath } from '../runs/launch.ts'
 import { bad, type Finding, good, type Patient, reasonOf, warning } from './types.ts'
 
 /** What runs Hatchway: Node, the agent's side, the clock, the zone. */

@@ -1,7 +1,7 @@
-import { chooseSandbox, createSandboxes, sandboxOrder } from '../agents/sandboxes/choose.ts'
-import { ask, findProgram } from '../agents/sandboxes/command.ts'
-import { markedProcesses } from '../agents/sandboxes/processes.ts'
-import type { SandboxName } from '../agents/types.ts'
+import { markedProcesses } from '../base/processes.ts'
+import { ask, findProgram } from '../base/programs.ts'
+import { chooseSandbox, createSandboxes, sandboxOrder } from '../sandboxes/choose.ts'
+import type { SandboxName } from '../sandboxes/types.ts'
 import { bad, type Finding, good, type Patient, warning } from './types.ts'
 
 export async function sandboxes({ config }: Patient): Promise<Finding[]> {

@@ -1,6 +1,6 @@
+import type { Checkup } from '../api/checkup.ts'
+import type { Layout } from '../base/layout.ts'
 import type { Config } from '../config.ts'
-import type { Layout } from '../layout.ts'
-import type { Checkup } from './checkup.ts'
 
 /** One thing the doctor looked at. `bad` keeps something from working; `warning` is worth knowing. */
 export interface Finding {

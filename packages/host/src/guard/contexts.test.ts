@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openDesk } from '../operations/testing.ts'
+import { openDesk } from '../commands/testing.ts'
 import { createContexts } from './contexts.ts'
 
 const guard = {

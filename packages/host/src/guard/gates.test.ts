@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Gate } from '../base/taint.ts'
 import {
   forbiddenBy,
   gates,
@@ -9,7 +10,6 @@ import {
   taintOfLabels,
   tightened,
 } from './gates.ts'
-import type { Gate } from './types.ts'
 
 /** Written out once more, by hand: whoever changes a cell has to change it here, too, and think. */
 const expected: readonly [Seen, Reach, Gate][] = [

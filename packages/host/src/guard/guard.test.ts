@@ -1,7 +1,7 @@
 import type { HostJob, Task } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
-import { codeOf, openDesk } from '../operations/testing.ts'
-import type { HostRules } from '../operations/types.ts'
+import { codeOf, openDesk } from '../commands/testing.ts'
+import type { HostRules } from '../commands/types.ts'
 import { digestOf } from './guard.ts'
 
 const guard = {

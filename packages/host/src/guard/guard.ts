@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { type Command, commandSchema, type Group, type Outcome, type ReplyAddress } from '@hatchway/protocol'
-import { refused } from '../operations/outcome.ts'
-import type { OperationContext } from '../operations/types.ts'
-import { tooManyRequests } from '../policy/quota.ts'
+import { refused } from '../base/outcome.ts'
+import type { Action, Gate, Taint } from '../base/taint.ts'
+import { tooManyRequests } from '../commands/policy/quota.ts'
+import type { OperationContext } from '../commands/types.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
 import { folderContext, taskContext } from './contexts.ts'
 import { gates, type Reach, seenIn } from './gates.ts'
-import { mayHoldSecrets } from './glance.ts'
-import type { Action, Gate, Taint } from './types.ts'
+import { mayHoldSecrets } from './secrets/prefilter.ts'
 
 /** What a command is to the guard. */
 export interface Traits {

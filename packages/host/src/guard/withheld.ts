@@ -1,7 +1,7 @@
 import type { Group, Task } from '@hatchway/protocol'
+import type { Taint } from '../base/taint.ts'
 import { nameContext, resultContext, taskContext } from './contexts.ts'
 import type { GuardRules } from './guard.ts'
-import type { Taint } from './types.ts'
 
 /**
  * What a group's agent is shown of tasks and groups. Text counts by what its writer had read, and is shown only to a

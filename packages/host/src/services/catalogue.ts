@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Group, HostOffer, Services } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import type { Allowed, Service, ServiceTool, TrustLabels } from '../commands/service-tools.ts'
 import { tightened } from '../guard/gates.ts'
-import type { Allowed, Service, ServiceTool, TrustLabels } from './types.ts'
 
 /** Every tool of every service, by its name, and which groups may use it. */
 export interface Catalogue {

@@ -1,7 +1,14 @@
 import type { ErrorCode, JsonSchema } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import type { Allowed, Checked, LaterTool, Service, ServiceContext, TrustLabels } from './types.ts'
+import type {
+  Allowed,
+  Checked,
+  LaterTool,
+  Service,
+  ServiceContext,
+  TrustLabels,
+} from '../commands/service-tools.ts'
 
 export const defaultTimeoutMs = 120_000
 export const defaultAnswerBytes = 1_048_576

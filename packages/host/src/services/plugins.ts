@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { toolNameSchema } from '@hatchway/protocol'
 import type { Logger } from 'pino'
-import type { Service } from './types.ts'
+import type { Service } from '../commands/service-tools.ts'
 
 /**
  * Services of the operator's own, from the files that the configuration names. A file that cannot be used is told of

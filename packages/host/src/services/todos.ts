@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { Outcome, Todo } from '@hatchway/protocol'
 import { todoSchema } from '@hatchway/protocol'
 import { z } from 'zod'
-import { done, type Refused, refused } from '../operations/outcome.ts'
+import { done, type Refused, refused } from '../base/outcome.ts'
+import type { InstantContext, InstantTool, Service } from '../commands/service-tools.ts'
 import { checkedBy, schemaOf } from './define.ts'
-import type { InstantContext, InstantTool, Service } from './types.ts'
 
 /**
  * A group's list of things to do. The host alone writes it, each change within one commit, so that people and agents

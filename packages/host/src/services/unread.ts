@@ -1,4 +1,4 @@
-import type { Replies } from '../effects/replies.ts'
+import type { Replies } from '../outcomes/replies.ts'
 import type { Store } from '../store/types.ts'
 
 const perSlice = 20

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Taint } from '../guard/types.ts'
+import type { Taint } from '../base/taint.ts'
 import type { NewIncoming } from './agent-types.ts'
 import { cardFromRow, cardSchema, pruneCards } from './cards.ts'
 import type { Connection } from './connection.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { SQLInputValue } from 'node:sqlite'
-import type { Taint } from '../guard/types.ts'
+import type { Taint } from '../base/taint.ts'
 import type { AuditEntry, AuditRow } from './audit-types.ts'
 import type { Row } from './rows.ts'
 

@@ -1,4 +1,4 @@
-import type { Gate, Taint } from '../guard/types.ts'
+import type { Gate, Taint } from '../base/taint.ts'
 
 /** Who it was. Names that people or configurations chose come with a prefix, so that none can pass for another. */
 export type Who =

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { lookInto } from './look.ts'
-import { lookAside, settleAside } from './look-aside.ts'
+import { lookInto } from './inspect.ts'
+import { lookAside, settleAside } from './inspect-aside.ts'
 import { openStore } from './sqlite.ts'
 
 function open() {

@@ -1,5 +1,5 @@
+import type { Taint } from '../base/taint.ts'
 import { folderContext } from '../guard/contexts.ts'
-import type { Taint } from '../guard/types.ts'
 import { type Texts, textKey } from '../guard/withheld.ts'
 import type { Connection } from './connection.ts'
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { markedProcesses, markOf, markVariable, signal } from '../agents/sandboxes/processes.ts'
+import { markedProcesses, markOf, markVariable, signal } from '../base/processes.ts'
 import { createTail } from './tail.ts'
 
 export interface CommandOptions {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { tryLockFile } from '../store/lock-file.ts'
+import { tryLockFile } from '../base/lock-file.ts'
 import { checkoutIn } from './checkout.ts'
 import { type Child, endDaemons, startChild } from './child.ts'
 import { endCommands, runCommand } from './command.ts'

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { layoutOf } from '../../../src/layout.ts'
+import { layoutOf } from '../../../src/base/layout.ts'
 import { nanoclaw, novabotDocument } from '../../writers.ts'
 import { type Act, inTurn, type Pen } from '../pen.ts'
 import { type GroupsByLife, largestFile, type SoakGroup } from '../plan.ts'

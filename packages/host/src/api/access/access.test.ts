@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { createChats } from '../../channels/chats.ts'
+import { createLayout, layoutOf } from '../../base/layout.ts'
+import { createRetries } from '../../base/retry.ts'
+import { createChats } from '../../chat/chats.ts'
 import { type ConfigInput, configSchema } from '../../config.ts'
-import { createLayout, layoutOf } from '../../layout.ts'
-import { createRetries } from '../../retries.ts'
 import { openStore } from '../../store/sqlite.ts'
 import {
   begin,

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import type { AuditEntry, AuditFilter } from '../../store/audit-types.ts'
+import { verifyAudit } from '../../store/audit-verify.ts'
 import { openStore } from '../../store/sqlite.ts'
 import type { Store } from '../../store/types.ts'
 import { searchAudit } from './search.ts'
-import { verifyAudit } from './verify.ts'
 
 function open(): Store {
   const folder = mkdtempSync(join(tmpdir(), 'hatchway-guard-audit-'))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Verdict } from '../types.ts'
+import type { Verdict } from '../../base/taint.ts'
 
 /**
  * Questions to a model, none asked twice. A question is

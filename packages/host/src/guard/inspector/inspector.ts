@@ -1,5 +1,5 @@
+import type { Verdict } from '../../base/taint.ts'
 import type { InspectorSettings } from '../../config/inspector.ts'
-import type { Verdict } from '../types.ts'
 import { createCalls } from './calls.ts'
 import { askModel } from './model.ts'
 import { type Prompt, promptForAction, promptForText } from './prompt.ts'

@@ -1,7 +1,7 @@
 import { parseStrict } from '@hatchway/protocol'
 import { z } from 'zod'
+import type { Verdict } from '../../base/taint.ts'
 import { findForms } from '../secrets/forms.ts'
-import type { Verdict } from '../types.ts'
 import { messageOf, type Prompt } from './prompt.ts'
 
 /**

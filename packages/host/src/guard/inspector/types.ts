@@ -1,4 +1,4 @@
-import type { Action, Taint, Verdict } from '../types.ts'
+import type { Action, Taint, Verdict } from '../../base/taint.ts'
 
 export interface Question {
   action: Action

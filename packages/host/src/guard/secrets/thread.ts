@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads'
 import { findForms } from './forms.ts'
 import { lint } from './lint.ts'
+import { layOut, type Sheet, TooMuch } from './payload-index.ts'
 import type { FoundSecret } from './search.ts'
-import { layOut, type Sheet, TooMuch } from './sheet.ts'
 
 /** Searches payloads, one after the other; see search.ts. */
 const mostFound = 16

@@ -1,0 +1,115 @@
+import type { Outcome } from '@hatchway/protocol'
+import type { Logger } from 'pino'
+import type { Fault } from '../base/fault.ts'
+import type { Retries } from '../base/retry.ts'
+import type { Approvals } from '../chat/approvals/approvals.ts'
+import type { Work } from '../commands/service-tools.ts'
+import type { OperationContext } from '../commands/types.ts'
+import type { Config } from '../config.ts'
+import { taintOfLabels } from '../guard/gates.ts'
+import type { GuardRules } from '../guard/guard.ts'
+import { createInspector } from '../guard/inspector/inspector.ts'
+import { createSecretSearch, type SecretSearch } from '../guard/secrets/search.ts'
+import type { Effects } from '../outcomes/effects.ts'
+import { createWatch, type Watch } from '../services/held.ts'
+import type { Desk } from '../services/request-queue.ts'
+import type { RequestRow } from '../store/service-types.ts'
+import type { Store } from '../store/types.ts'
+
+export interface OpenGuard {
+  watch: Watch
+  findSecrets: SecretSearch['findSecrets']
+  /** looks through what a service has brought in from strangers, and notes what looks like orders to the agent */
+  read(request: RequestRow, outcome: Outcome): void
+  stop(): Promise<void>
+}
+
+/** The guard of a daemon: what looks at held commands, put together. */
+export function openGuard(options: {
+  config: Config
+  store: Store
+  rules: GuardRules
+  desk(): Desk | undefined
+  effects: Pick<Effects, 'apply' | 'decided'>
+  approvals: Approvals
+  work(name: string): Work | undefined
+  context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
+  environment: NodeJS.ProcessEnv
+  retries: Retries
+  fault: Fault
+  log: Logger
+}): OpenGuard {
+  const { config, store, rules, desk, effects, approvals, context, environment, retries, fault, log } =
+    options
+  const secrets = createSecretSearch()
+  const inspector = createInspector({ settings: config.inspector, environment })
+  const watch = createWatch({
+    store,
+    desk,
+    effects,
+    rules,
+    context,
+    findSecrets: secrets.findSecrets,
+    evidence: async ({ command: { type, payload } }, group, signal) =>
+      options.work(type)?.evidence?.(payload, { group, signal }),
+    inspect: inspector.inspect,
+    approvals,
+    retries,
+    fault,
+    log,
+    now: Date.now,
+  })
+  const leaving = new AbortController()
+
+  const read = async (request: RequestRow, outcome: Outcome): Promise<void> => {
+    const tool = context().services?.catalogue.find(request.tool)
+    if (request.kind !== 'service' || !outcome.ok || !tool || !taintOfLabels(tool.labels).corrupted) return
+    const text = JSON.stringify(outcome.result)
+    const found = await inspector.inspectText(text, `what ${tool.name} has brought in`, leaving.signal)
+    if (found.verdict !== 'deny') return
+    log.warn(
+      { group: request.group, tool: tool.name, reason: found.reason },
+      'strangers give orders to an agent',
+    )
+    store.audit.append({
+      at: Date.now(),
+      group: request.group,
+      actor: 'agent',
+      action: request.tool,
+      summary: 'what it has brought in looks like orders to the agent',
+      outcome: 'noted',
+      verdict: 'deny',
+      decidedBy: `inspector:${found.by}`,
+      reason: found.reason,
+      requestId: request.reply?.id ?? null,
+    })
+  }
+
+  return {
+    watch,
+    findSecrets: secrets.findSecrets,
+    read(request, outcome) {
+      read(request, outcome).catch(error => {
+        if (!leaving.signal.aborted) log.error({ err: error }, 'what came in could not be looked through')
+      })
+    },
+    async stop() {
+      leaving.abort()
+      await secrets.close()
+    },
+  }
+}
+
+/** What the configuration says about a group, whose folder is told apart without case. */
+export function rulesFrom(config: Config, { isOffline }: Pick<GuardRules, 'isOffline'>): GuardRules {
+  const secret = new Set(
+    Object.entries(config.groups)
+      .filter(([, { containsSecrets }]) => containsSecrets === true)
+      .map(([folder]) => folder.toLowerCase()),
+  )
+  return {
+    isOffline,
+    containsSecrets: folder => secret.has(folder.toLowerCase()),
+    approvalMs: config.guard.approvalMs,
+  }
+}

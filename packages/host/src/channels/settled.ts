@@ -1,9 +1,0 @@
-import type { MessageRow } from '../store/types.ts'
-
-/** What an attempt to deliver a message has come to. */
-export type Change = Pick<MessageRow, 'id' | 'status' | 'attempts' | 'nextAttemptAt' | 'error' | 'sentAt'>
-
-export interface Settled {
-  message: MessageRow
-  change: Change
-}

@@ -1,0 +1,55 @@
+import { visible } from '../../base/visible-text.ts'
+import type { Config } from '../../config.ts'
+import type { Who } from '../../store/audit-types.ts'
+
+/** Somebody who decides, or wants to. */
+export interface Person {
+  /** that they speak through */
+  channel: string
+  sender: string
+  senderName: string
+}
+
+/** At the browser, at the terminal, or at the host's command line. */
+export const operator: Person = { channel: 'web', sender: 'operator', senderName: 'Operator' }
+
+/** Whoever is at this machine, at a browser with the token or at a terminal; no other channel's word for it counts. */
+const isOperator = ({ channel, sender }: Person): boolean =>
+  channel === operator.channel && sender === operator.sender
+
+/** Folders are told apart without case, and so are they here: a list that is overlooked would not count. */
+const listFor = ({ groups }: Pick<Config, 'groups'>, folder: string): readonly string[] => {
+  const lists = Object.entries(groups)
+    .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
+    .flatMap(([, { approvers }]) => (approvers ? [approvers] : []))
+  return lists.length === 0 ? [operator.sender] : lists.flat()
+}
+
+export function mayDecide(config: Pick<Config, 'groups'>, folder: string, person: Person): boolean {
+  const named = isOperator(person) || person.sender !== operator.sender ? person.sender : undefined
+  return named !== undefined && listFor(config, folder).includes(named)
+}
+
+/** In words, for those who may not. */
+export function deciders(config: Pick<Config, 'groups'>, folder: string): string {
+  const names = listFor(config, folder).map(name =>
+    name === operator.sender ? 'the operator' : visible(name),
+  )
+  return names.length === 0 ? 'somebody at the host’s command line' : alternatives(names)
+}
+
+/** Made when it is needed: making it takes 20 ms, and every command of the command line loads this. */
+const alternatives = (names: readonly string[]) =>
+  new Intl.ListFormat('en', { type: 'disjunction' }).format(names)
+
+/** A name chosen by its bearer does not stand alone: the one that the channel vouches for stands beside it. */
+export const nameOf = (person: Person): string => {
+  const name = visible(person.senderName).slice(0, longestName)
+  if (isOperator(person) || person.senderName === person.sender) return name
+  return `${name} (${visible(person.sender).slice(0, longestName)})`
+}
+
+const longestName = 100
+
+export const whoIs = (person: Person): Who =>
+  isOperator(person) ? 'operator' : `person:${person.sender.slice(0, longestName)}`

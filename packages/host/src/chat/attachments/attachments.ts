@@ -1,0 +1,166 @@
+import type { FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Group } from '@hatchway/protocol'
+import type { Logger } from 'pino'
+import type { Layout } from '../../base/layout.ts'
+import type { Owners } from '../../base/owners.ts'
+import type { Work } from '../../commands/service-tools.ts'
+import type { Config } from '../../config.ts'
+import { ServiceRefusal } from '../../services/define.ts'
+import type { Attachment, FileRow } from '../../store/file-types.ts'
+import type { Store } from '../../store/types.ts'
+import { createShelf } from './file-store.ts'
+import { attachmentsDirectory, putInFolder, removeFromFolder } from './give.ts'
+import { shownName, storedName } from './names.ts'
+import { createSendWork, type SendOptions } from './send.ts'
+
+/** Files that go along with messages, both ways. The host keeps a copy of its own of each, for people to look at. */
+export interface Attachments {
+  /** the largest file */
+  limit: number
+  /** what an agent's message with files is done by */
+  work: Work
+  /** takes what a person is about to send, as it comes in */
+  receive(group: Group, name: string, content: AsyncIterable<Uint8Array>): Promise<Attachment>
+  /**
+   * Puts files that a person sent into the group's folder, where its agent finds them. `takeBack` for what was not said
+   * after all.
+   */
+  give(
+    group: Group,
+    ids: readonly string[],
+  ): Promise<{ attachments: readonly Attachment[]; takeBack(): void }>
+  /** undefined: it is not kept, or its chat is not there */
+  open(id: string): Promise<{ file: FileRow; handle: FileHandle } | undefined>
+  /** undefined: it is not kept */
+  read(id: string): Promise<Buffer | undefined>
+  start(): void
+  stop(): void
+}
+
+export interface AttachmentsOptions
+  extends Pick<SendOptions, 'positions' | 'findSecrets' | 'apply' | 'fault' | 'now'> {
+  config: Pick<Config, 'limits' | 'keep'>
+  layout: Layout
+  store: Store
+  owners: Owners
+  /** where the group's agent sees its folder */
+  placeOf(folder: string): string
+  log: Logger
+}
+
+const sweepMs = 3_600_000
+/** what somebody had uploaded and not said */
+const unsaidMs = 86_400_000
+
+export function createAttachments(options: AttachmentsOptions): Attachments {
+  const { config, layout, store, owners, log, now } = options
+  const shelf = createShelf(layout.files)
+  const limit = config.limits.attachmentBytes
+  const space = config.keep.fileBytes
+  const folderOf = (group: string) => join(layout.groups, group)
+  let sweeping: NodeJS.Timeout | undefined
+
+  const makeRoom = async (group: string, bytes: number) => {
+    await shelf.drop(store.files.trim(group, Math.max(0, space - bytes)))
+    if (store.files.total(group) + bytes > space) {
+      throw new ServiceRefusal(
+        'quota_exceeded',
+        `The group’s files may take ${space} bytes in all, and the older ones are not delivered yet.`,
+      )
+    }
+  }
+
+  const sweep = () => {
+    try {
+      store.files.prune(now() - unsaidMs)
+      shelf.sweep(id => store.files.file(id) !== undefined)
+    } catch (error) {
+      log.error({ err: error }, 'old files could not be removed; it is tried again in an hour')
+    }
+  }
+
+  const work = createSendWork({
+    ...options,
+    shelf,
+    limit,
+    folderOf: group => ({ path: folderOf(group), reader: owners(group) }),
+    makeRoom,
+  })
+
+  const contentOf = async (id: string): Promise<FileHandle> => {
+    const handle = await shelf.open(id)
+    if (!handle) throw new ServiceRefusal('not_found', 'This file is no longer kept: choose it again.')
+    return handle
+  }
+
+  return {
+    limit,
+    work,
+    async receive(group, given, content) {
+      const { id, type, bytes } = await shelf.make(content, limit)
+      try {
+        await makeRoom(group.folder, bytes)
+        const file = { id, name: shownName(given), type, bytes }
+        const { folder, jid } = group
+        store.files.insert({ ...file, group: folder, jid, direction: 'in', message: null, createdAt: now() })
+        shelf.keep([id])
+        return file
+      } catch (error) {
+        await shelf.drop([id])
+        throw error
+      }
+    },
+    async give(group, ids) {
+      const folder = folderOf(group.folder)
+      const attachments: Attachment[] = []
+      const stored: string[] = []
+      const takeBack = () => {
+        for (const name of stored) removeFromFolder(folder, name)
+      }
+      try {
+        for (const id of ids) {
+          const file = store.files.file(id)
+          if (file?.direction !== 'in' || file.group !== group.folder || file.jid !== group.jid) {
+            throw new ServiceRefusal('not_found', 'There is no such file in this chat: choose it again.')
+          }
+          const { name, type, bytes } = file
+          const storedAs = storedName(id, name)
+          const handle = await contentOf(id)
+          stored.push(storedAs)
+          try {
+            await putInFolder(
+              folder,
+              storedAs,
+              handle.createReadStream({ autoClose: false }),
+              owners(group.folder),
+            )
+          } finally {
+            await handle.close()
+          }
+          const path = [options.placeOf(group.folder), attachmentsDirectory, storedAs].join('/')
+          attachments.push({ id, name, type, bytes, path })
+        }
+      } catch (error) {
+        takeBack()
+        throw error
+      }
+      return { attachments, takeBack }
+    },
+    async open(id) {
+      const file = store.files.file(id)
+      if (!file || !store.groups().some(({ jid }) => jid === file.jid)) return undefined
+      const handle = await shelf.open(id)
+      return handle && { file, handle }
+    },
+    async read(id) {
+      const handle = await shelf.open(id)
+      return handle?.readFile().finally(() => handle.close())
+    },
+    start() {
+      sweep()
+      sweeping = setInterval(sweep, sweepMs).unref()
+    },
+    stop: () => clearInterval(sweeping),
+  }
+}

@@ -1,0 +1,163 @@
+import type { Group } from '@hatchway/protocol'
+import { expect, test } from 'vitest'
+import { type ConfigInput, configSchema } from '../config.ts'
+import type { IncomingRow } from '../store/agent-types.ts'
+import { groupOf, openGroups, saying } from './channels/testing.ts'
+import type { Incoming } from './channels/types.ts'
+import { createReception } from './inbound.ts'
+
+async function open(groups: readonly Group[], config: ConfigInput = {}) {
+  const { store } = await openGroups(groups)
+  let kicks = 0
+  const refusals: object[] = []
+  const rows: IncomingRow[] = []
+  const stops: string[] = []
+  const reception = createReception({
+    store,
+    config: configSchema.parse(config),
+    now: () => 5000,
+    kick: () => {
+      kicks++
+    },
+    log: {
+      warn: (about: object) => {
+        refusals.push(about)
+      },
+    },
+    received: row => rows.push(row),
+    stop: ({ folder }, by) => stops.push(`${folder} by ${by}`),
+  })
+  const say = (folder: string, text: string, more: Partial<Incoming> = {}) =>
+    reception.receive('test', saying(`chat:${folder}`, text, { at: 4000, ...more }))
+  return { store, reception, say, rows, stops, refusals, kicks: () => kicks }
+}
+
+test('what is said is stored for the group of the chat, and the agents are told', async () => {
+  const { store, say, rows, kicks } = await open([groupOf('main', { main: true })])
+  expect(say('main', 'hello')).toEqual({ ok: true, id: 1, status: 'waiting' })
+  const expected = {
+    id: 1,
+    group: 'main',
+    jid: 'chat:main',
+    channel: 'test',
+    externalId: null,
+    sender: 'ann',
+    senderName: 'Ann',
+    text: 'hello',
+    status: 'waiting',
+    runId: null,
+    createdAt: 4000,
+  }
+  expect(store.agents.incoming({})).toEqual([expected])
+  expect(rows).toEqual([expected])
+  expect(kicks()).toBe(1)
+})
+
+test('/stop ends what the agent is doing, once, wakes nobody, and is only for those who may write', async () => {
+  const groups = [groupOf('family', { trigger: '@hatch', requires_trigger: true })]
+  const { say, stops, kicks } = await open(groups, { groups: { family: { senders: ['ann'] } } })
+  expect(say('family', '/stop', { externalId: 'm1' })).toMatchObject({ ok: true, status: 'used' })
+  expect(say('family', '/stop', { externalId: 'm1' })).toMatchObject({ ok: true, id: undefined })
+  expect(say('family', '@Hatch /STOP ')).toMatchObject({ ok: true, status: 'used' })
+  expect(say('family', '/stop', { sender: 'eve' })).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+  expect(say('family', '/stop it')).toMatchObject({ status: 'context' })
+  expect(stops).toEqual(['family by Ann', 'family by Ann'])
+  expect(kicks()).toBe(0)
+})
+
+test('a chat nobody registered is refused, counted and logged without what was said', async () => {
+  const { store, reception, say, refusals, kicks } = await open([groupOf('main', { main: true })])
+  expect(say('nobody', 'a secret')).toMatchObject({ ok: false, error: { code: 'not_found' } })
+  expect(store.agents.incoming({})).toEqual([])
+  expect(reception.counts()).toEqual({ waiting: 0, context: 0, used: 0, repeated: 0, refused: 1 })
+  expect(refusals).toEqual([{ channel: 'test', jid: 'chat:nobody', sender: 'ann', code: 'not_found' }])
+  expect(kicks()).toBe(0)
+})
+
+test('a message that came before is not taken twice, in that chat', async () => {
+  const { store, reception, say, kicks } = await open([
+    groupOf('a', { requires_trigger: false }),
+    groupOf('b', { requires_trigger: false }),
+  ])
+  expect(say('a', 'once', { externalId: 'x' })).toMatchObject({ ok: true, id: 1 })
+  expect(say('a', 'once', { externalId: 'x' })).toEqual({ ok: true, id: undefined, status: 'waiting' })
+  expect(say('b', 'once', { externalId: 'x' })).toMatchObject({ ok: true, id: expect.any(Number) })
+  expect(store.agents.incoming({})).toHaveLength(2)
+  expect(reception.counts()).toMatchObject({ waiting: 2, repeated: 1 })
+  expect(kicks()).toBe(2)
+})
+
+test.each([
+  ['@Hatch what now?', true],
+  ['hey @hatch, what now?', true],
+  ['(@HATCH)', true],
+  ['what now @Hatch', true],
+  ['hatch', false],
+  ['@hatchling', false],
+  ['mail@hatch is an address', false],
+  ['@hätch', false],
+  ['@hatch\u0301', false],
+  ['nothing', false],
+])('where the agent has to be called, %j calls it: %s', async (text, calls) => {
+  const { store, say, kicks } = await open([groupOf('family')])
+  expect(say('family', text)).toMatchObject({ ok: true, status: calls ? 'waiting' : 'context' })
+  expect(store.agents.incoming({ status: calls ? 'waiting' : 'context' })).toHaveLength(1)
+  expect(kicks()).toBe(calls ? 1 : 0)
+})
+
+test.each([
+  ['@Andy', 'andy', false],
+  ['@Andy', '@ANDY please', true],
+  ['@Andy', '@hatch please', false],
+  ['!ask', 'now !ask this', true],
+  ['@Frau Müller', 'liebe @frau  müller!', true],
+  ['@Frau M\u0075\u0308ller', '@Frau M\u00fcller', true],
+  ['a.b*', 'axb', false],
+  ['  ', '@hatch', true],
+])('a group with the trigger %j is called by %j: %s', async (trigger, text, calls) => {
+  const { say } = await open([groupOf('family', { trigger })])
+  expect(say('family', text)).toMatchObject({ status: calls ? 'waiting' : 'context' })
+})
+
+test('the main group, and one that needs no trigger, are called by anything', async () => {
+  const { say } = await open([
+    groupOf('main', { main: true, requires_trigger: true }),
+    groupOf('open', { requires_trigger: false }),
+  ])
+  expect(say('main', 'hello')).toMatchObject({ status: 'waiting' })
+  expect(say('open', 'hello')).toMatchObject({ status: 'waiting' })
+})
+
+test('a list of senders lets nobody else in, however its folder is spelled; an empty one nobody at all', async () => {
+  const { store, say } = await open(
+    [groupOf('Family', { requires_trigger: false }), groupOf('closed', { main: true }), groupOf('open')],
+    { groups: { family: { senders: ['ann'] }, closed: { senders: [] }, open: {} } },
+  )
+  expect(say('Family', 'hello')).toMatchObject({ ok: true })
+  expect(say('Family', 'hello', { sender: 'eve' })).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+  expect(say('Family', 'hello', { sender: 'Ann' })).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+  expect(say('closed', 'hello')).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+  expect(say('open', 'hello', { sender: 'eve' })).toMatchObject({ ok: true })
+  expect(store.agents.incoming({})).toHaveLength(2)
+})
+
+test('what cannot be a message is refused', async () => {
+  const { say } = await open([groupOf('main', { main: true })])
+  expect(say('main', ' \n')).toMatchObject({ ok: false, error: { code: 'invalid_field' } })
+  expect(say('main', 'x'.repeat(100_001))).toMatchObject({ ok: false, error: { code: 'too_large' } })
+})
+
+test('half a character is replaced, and a message from the future is from now', async () => {
+  const { store, say } = await open([groupOf('main', { main: true })])
+  say('main', 'half \ud83d', { at: 9000 })
+  expect(store.agents.incoming({})).toMatchObject([{ text: 'half \ufffd', createdAt: 5000 }])
+})
+
+test('the host’s own word is context, once', async () => {
+  const { store, reception, kicks } = await open([groupOf('family')])
+  const group = { folder: 'family', jid: 'chat:family' }
+  reception.note(group, 'failed:1', 'It was not delivered.')
+  reception.note(group, 'failed:1', 'It was not delivered.')
+  expect(store.agents.incoming({})).toMatchObject([{ channel: 'host', status: 'context', sender: 'host' }])
+  expect(kicks()).toBe(0)
+})

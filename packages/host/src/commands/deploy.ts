@@ -1,0 +1,53 @@
+import { refused } from '../base/outcome.ts'
+import { deployContext } from '../guard/contexts.ts'
+import { seenBy } from '../guard/guard.ts'
+import { storeWork } from './requests.ts'
+import type { Operation, OperationContext } from './types.ts'
+
+/** Lesson 31: what a deploy has called must not call the next one, or nobody would be asked ever again. */
+const calledByDeploy = ({ actor, host }: OperationContext): boolean =>
+  actor.kind === 'group' && host?.runOf(actor.group.folder)?.isByDeploy === true
+
+/** What the agent tells its next run, or the session it goes on with, comes from what it has read. */
+function noteTold(told: string | undefined, context: OperationContext): void {
+  const { actor, guard, request, transaction, now } = context
+  if (told === undefined || !guard || !request || actor.kind !== 'group') return
+  const { folder } = actor.group
+  const seen = seenBy(folder, guard, context)
+  transaction.addTaint(folder, deployContext(request.seq), seen, 'deploy', now.getTime())
+}
+
+export const deploy: Operation<'deploy'> = {
+  type: 'deploy',
+  target: () => 'host',
+  traits({ rebuild, head, resume_prompt, session_id }, context) {
+    // What is refused anyway is refused at once.
+    if (context.host?.workMs('deploy') === undefined || calledByDeploy(context)) return undefined
+    return {
+      action: {
+        name: 'deploy',
+        summary: `restart this host with the code that is checked out${rebuild ? ', built anew' : ''}`,
+        payload: { rebuild, head, resume_prompt, session_id },
+      },
+      reach: 'both',
+      reads: { corrupted: false, secret: false },
+    }
+  },
+  execute({ rebuild, head, resume_prompt, session_id }, context) {
+    if (calledByDeploy(context)) {
+      return refused(
+        'wrong_state',
+        'A deploy has called this run, and nobody else has. Another deploy has to be asked for by a person first.',
+      )
+    }
+    noteTold(resume_prompt ?? session_id, context)
+    return storeWork(
+      {
+        name: 'deploy',
+        input: { rebuild, head, resume_prompt, session_id, is_answered: context.request?.reply != null },
+        otherwise: context.host?.deployProblem ?? 'Only a daemon that runs can be deployed.',
+      },
+      context,
+    )
+  },
+}

@@ -1,0 +1,98 @@
+import type { Outcome, Payload } from '@hatchway/protocol'
+import { done, refused } from '../base/outcome.ts'
+import { named } from '../base/visible-text.ts'
+import type { Traits } from '../guard/guard.ts'
+import type { NewMessage } from '../store/types.ts'
+import { tooManyMessageBytes } from './policy/quota.ts'
+import { storeWork } from './requests.ts'
+import type { Operation, OperationContext, Target } from './types.ts'
+
+/** The chat that is meant: the one named, or the own one. An operator has none of their own. */
+const chat = (jid: string | undefined, { actor }: OperationContext): string | undefined =>
+  jid ?? (actor.kind === 'group' ? actor.group.jid : undefined)
+
+const chatTarget = (payload: { jid?: string | undefined }, context: OperationContext): Target | Outcome => {
+  const jid = chat(payload.jid, context)
+  return jid === undefined
+    ? refused('invalid_field', 'jid: is required, as an operator has no chat')
+    : { jid }
+}
+
+type Content = Pick<NewMessage, 'kind' | 'text' | 'sender' | 'speech' | 'messageId'>
+
+/** The outbox row is the promise to deliver (promise 4); a channel makes it true later. */
+const queue = (named: string | undefined, content: Content, context: OperationContext): Outcome => {
+  const { transaction, actor, seq, now } = context
+  const jid = chat(named, context)
+  if (jid === undefined) return refused('invalid_field', 'jid: is required, as an operator has no chat')
+  const group = actor.kind === 'group' ? actor.group : transaction.groupByJid(jid)
+  if (!group) return refused('not_found', 'No group is registered for this chat.')
+  const bytes = Buffer.byteLength(content.text) + Buffer.byteLength(content.speech?.text ?? '')
+  const tooMuch = tooManyMessageBytes(group.folder, bytes, context)
+  if (tooMuch) return tooMuch
+  transaction.insertMessage({ id: seq, group: group.folder, jid, createdAt: now.getTime(), ...content })
+  context.effect({ kind: 'message_queued' })
+  return done({ message_id: String(seq), status: 'queued' })
+}
+
+/** Files are copied before there is a message: that takes its time, and may come to nothing. */
+const sendFiles = (payload: Payload<'send_message'>, context: OperationContext): Outcome | null => {
+  const { actor } = context
+  if (actor.kind !== 'group') return refused('unavailable', 'An operator sends files in the chat.')
+  const jid = chat(payload.jid, context)
+  return storeWork(
+    {
+      name: 'send_message',
+      input: { ...payload, jid },
+      otherwise: 'This host does not send files.',
+    },
+    context,
+  )
+}
+
+/** What is said in another chat than the own one is seen by others. */
+const elsewhere = (
+  name: string,
+  jid: string | undefined,
+  does: string,
+  { actor }: OperationContext,
+  payload: Record<string, unknown>,
+): Traits | undefined =>
+  actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
+    ? undefined
+    : {
+        action: { name, summary: `${does} the chat ${named(jid)}`, payload: { jid, ...payload } },
+        reach: 'sink',
+        reads: { corrupted: false, secret: false },
+      }
+
+export const sendMessage: Operation<'send_message'> = {
+  type: 'send_message',
+  target: chatTarget,
+  traits: ({ jid, text, sender, speech, attachments }, context) =>
+    elsewhere('send_message', jid, attachments ? 'send files to' : 'say something in', context, {
+      text,
+      ...(sender === undefined ? {} : { sender }),
+      ...(speech ? { speech } : {}),
+      ...(attachments ? { attachments } : {}),
+    }),
+  execute(payload, context) {
+    const { jid, text, sender = null, speech = null } = payload
+    if (payload.attachments) return sendFiles(payload, context)
+    return queue(jid, { kind: 'text', text, sender, speech, messageId: null }, context)
+  },
+}
+
+export const react: Operation<'react'> = {
+  type: 'react',
+  target: chatTarget,
+  // Any few words can stand in the place of an emoji.
+  traits: ({ jid, emoji, message_id }, context) =>
+    elsewhere('react', jid, 'put a reaction into', context, { emoji, message_id }),
+  execute: ({ jid, emoji, message_id }, context) =>
+    queue(
+      jid,
+      { kind: 'reaction', text: emoji, sender: null, speech: null, messageId: message_id ?? null },
+      context,
+    ),
+}

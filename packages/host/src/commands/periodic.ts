@@ -1,0 +1,48 @@
+import { named, quoted } from '../base/visible-text.ts'
+import { seenBy } from '../guard/guard.ts'
+import { folderOf } from './periodic-folder.ts'
+import { storeWork } from './requests.ts'
+import { nextRun } from './schedule.ts'
+import type { Operation } from './types.ts'
+
+/** A group, its folder, its instructions and the task that wakes it, all or nothing: files are made, so it is work. */
+export const createPeriodicAgent: Operation<'create_periodic_agent'> = {
+  type: 'create_periodic_agent',
+  target: () => 'host',
+  traits(payload, { transaction, timezone }) {
+    const { name, schedule, prompt, instructions, context_mode = 'group', jid } = payload
+    const known = transaction.periodicAgent(name)
+    const folder = known?.group ?? folderOf(name)
+    return {
+      action: {
+        name: 'create_periodic_agent',
+        summary: `${known ? 'change' : 'make'} the agent ${named(name)}, woken by ${quoted(schedule)}`,
+        payload: {
+          ...{ name, schedule, timezone, prompt, instructions, context_mode },
+          chat: jid ?? (known ? transaction.group(known.group)?.jid : folder && `local:${folder}`),
+          folder,
+          task_id: known?.taskId,
+        },
+      },
+      text: { name, prompt, instructions },
+      // What is written goes to another group, whose agent acts on it.
+      reach: 'both',
+      reads: { corrupted: false, secret: false },
+    }
+  },
+  execute(payload, context) {
+    const { timezone, now, guard, actor } = context
+    const next = nextRun({ schedule_type: 'cron', schedule_value: payload.schedule, timezone }, now)
+    if (!next.ok) return next
+    // By the time it is made its maker may be in another context, or in none.
+    const seen = guard && actor.kind === 'group' ? seenBy(actor.group.folder, guard, context) : undefined
+    return storeWork(
+      {
+        name: 'create_periodic_agent',
+        input: { ...payload, ...(seen ? { seen } : {}) },
+        otherwise: 'Only a running daemon makes agents.',
+      },
+      context,
+    )
+  },
+}

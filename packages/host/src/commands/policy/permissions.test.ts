@@ -1,0 +1,77 @@
+import { commandTypes } from '@hatchway/protocol'
+import { describe, expect, test } from 'vitest'
+import { groupOf } from '../../store/testing.ts'
+import type { Actor, Target } from '../types.ts'
+import { authorise, permissions } from './permissions.ts'
+
+const group = (folder: string, main = false): Actor & { kind: 'group' } => ({
+  kind: 'group',
+  group: groupOf(folder, { main }),
+})
+
+test('every command has its row', () => {
+  expect(Object.keys(permissions).sort()).toEqual([...commandTypes].sort())
+})
+
+test('the table is the one of the documents', () => {
+  const anywhere = commandTypes.filter(type => permissions[type].main === 'any')
+  expect(anywhere.filter(type => permissions[type].others === 'own')).toEqual([
+    'send_message',
+    'react',
+    'schedule_task',
+    'update_task',
+    'pause_task',
+    'resume_task',
+    'cancel_task',
+  ])
+  expect(anywhere.filter(type => permissions[type].others === 'never')).toEqual([
+    'register_group',
+    'unregister_group',
+    'refresh_groups',
+    'schedule_host_job',
+    'create_periodic_agent',
+    'deploy',
+  ])
+  expect(commandTypes.filter(type => permissions[type].others === 'any')).toEqual([])
+})
+
+const targets: Record<string, Target> = {
+  'its own folder': { folder: 'family' },
+  'its own chat': { jid: 'family@chat' },
+  'another folder': { folder: 'work' },
+  'another chat': { jid: 'work@chat' },
+  'the host': 'host',
+}
+
+describe.each(commandTypes)('%s', type => {
+  test.each(Object.entries(targets))('on %s', (name, target) => {
+    const own = name.startsWith('its own')
+    const { main, others } = permissions[type]
+    const allowed = (actor: Actor) => authorise(type, actor, target) === undefined
+
+    expect(allowed({ kind: 'operator' })).toBe(true)
+    expect(allowed(group('family'))).toBe(others === 'own' && own)
+    expect(allowed(group('family', true))).toBe(main === 'any' || own)
+  })
+})
+
+test.each<Target>([
+  { folder: 'main-x' },
+  { folder: 'mai' },
+  { folder: 'Main' },
+  { folder: 'main ' },
+  { folder: '' },
+  { folder: 'main@chat' },
+  { jid: 'main@chatx' },
+  { jid: 'MAIN@chat' },
+  { jid: 'main' },
+  { jid: '' },
+])('names are compared whole: %j is not main’s own', target => {
+  expect(authorise('reset_context', group('main', true), target)?.error.code).toBe('forbidden')
+  expect(authorise('send_message', group('main'), target)?.error.code).toBe('forbidden')
+})
+
+test('a folder called main has no rights unless the registry gives them', () => {
+  expect(authorise('register_group', group('main'), 'host')?.error.code).toBe('forbidden')
+  expect(authorise('register_group', group('anything', true), 'host')).toBeUndefined()
+})

@@ -1,0 +1,129 @@
+import type { Outcome, Payload } from '@hatchway/protocol'
+import { done, type Refused, refused } from '../base/outcome.ts'
+import { forbiddenBy, reachOfLabels, taintOfLabels } from '../guard/gates.ts'
+import { isAllowed } from '../services/catalogue.ts'
+import type { NewRequest, RequestRow } from '../store/service-types.ts'
+import { tooManyRequests } from './policy/quota.ts'
+import type { Operation, OperationContext, Target } from './types.ts'
+
+/** Whoever asks acts on nobody but itself. */
+export const self = ({ actor }: OperationContext): Target =>
+  actor.kind === 'group' ? { folder: actor.group.folder } : 'host'
+
+/** Stores a request whose answer follows: within this commit, so that it cannot be lost, and is asked once. */
+export function storeRequest(
+  about: Pick<NewRequest, 'kind' | 'tool' | 'input'> & { timeoutMs: number },
+  context: OperationContext,
+): RequestRow | Refused {
+  const { actor, request, transaction, now, effect } = context
+  const { timeoutMs, ...asked } = about
+  const reply = request?.reply
+  if (actor.kind !== 'group' || !request || !reply) {
+    return refused('invalid_field', 'id: is required, as the answer has to go somewhere')
+  }
+  const { folder } = actor.group
+  const tooMany = tooManyRequests(folder, context)
+  if (tooMany) return tooMany
+  const createdAt = now.getTime()
+  const { seq } = request
+  const row: NewRequest = { ...asked, seq, reply, group: folder, createdAt, expiresAt: createdAt + timeoutMs }
+  transaction.insertRequest(row)
+  const stored: RequestRow = { ...row, status: 'waiting', outcome: null }
+  effect({ kind: 'request_stored', request: stored })
+  return stored
+}
+
+/**
+ * Has work of the host's own done that takes its time. Unlike a request it may come without an id: then nobody waits,
+ * and it is done all the same.
+ */
+export function storeWork(
+  about: { name: string; input: Record<string, unknown>; otherwise: string },
+  context: OperationContext,
+): Refused | null {
+  const { actor, request, transaction, now, effect, host } = context
+  const timeoutMs = host?.workMs(about.name)
+  if (timeoutMs === undefined) return refused('unavailable', about.otherwise)
+  if (actor.kind !== 'group' || !request) {
+    return refused('unavailable', 'Only an agent asks for this with a command; an operator has other ways.')
+  }
+  const tooMany = tooManyRequests(actor.group.folder, context)
+  if (tooMany) return tooMany
+  const createdAt = now.getTime()
+  const approved = context.shown?.evidence
+  const row: NewRequest = {
+    seq: request.seq,
+    reply: request.reply,
+    group: actor.group.folder,
+    kind: 'work',
+    tool: about.name,
+    input: approved ? { ...about.input, approved } : about.input,
+    createdAt,
+    expiresAt: createdAt + timeoutMs,
+  }
+  transaction.insertRequest(row)
+  effect({ kind: 'request_stored', request: { ...row, status: 'waiting', outcome: null } })
+  return null
+}
+
+const unknown = (tool: string): Refused =>
+  refused('unavailable', `There is no service named ${tool} on this host.`)
+
+const call = ({ tool: name, arguments: input }: Payload<'call_service'>, context: OperationContext) => {
+  const { actor, services, transaction, now, effect } = context
+  const tool = services?.catalogue.find(name)
+  if (actor.kind !== 'group')
+    return refused('forbidden', 'Services answer agents; an operator has other ways.')
+  if (!tool) return unknown(name)
+  // Whoever may not use it is told so; that it exists is no secret.
+  if (!isAllowed(tool.groups, actor.group)) {
+    return refused('forbidden', `This group may not use ${name}.`)
+  }
+  const checked = tool.check(input)
+  if (!checked.ok) return refused('invalid_field', checked.message)
+  if (tool.kind === 'instant') {
+    return tool.perform(checked.input, { transaction, group: actor.group, now, effect })
+  }
+  const stored = storeRequest({ kind: 'service', tool: name, input, timeoutMs: tool.timeoutMs }, context)
+  return 'ok' in stored ? stored : null
+}
+
+export const callService: Operation<'call_service'> = {
+  type: 'call_service',
+  target: (_, context) => self(context),
+  traits({ tool: name, arguments: input }, { services, actor }) {
+    const tool = services?.catalogue.find(name)
+    // What is refused anyway is refused at once.
+    if (!tool || actor.kind !== 'group' || !isAllowed(tool.groups, actor.group) || !tool.check(input).ok)
+      return undefined
+    return {
+      action: { name, summary: `use ${name} (${tool.service}): ${tool.title}`, payload: input },
+      reach: reachOfLabels(tool.labels),
+      reads: taintOfLabels(tool.labels),
+      forbidden: forbiddenBy(tool.labels),
+      shelf: tool.shelf,
+    }
+  },
+  execute: call,
+}
+
+const cancelled: Outcome = refused('cancelled', 'The request was taken back by whoever had made it.')
+
+export const cancelRequest: Operation<'cancel_request'> = {
+  type: 'cancel_request',
+  target: (_, context) => self(context),
+  execute({ request_id, unless_begun }, { actor, transaction, now, effect }) {
+    if (actor.kind !== 'group')
+      return refused('forbidden', 'A request is taken back by the group that made it.')
+    const request = transaction.openRequest(actor.group.folder, request_id)
+    if (!request) {
+      return refused('not_found', 'The group has no request with this id that is not answered yet.')
+    }
+    if (unless_begun && (request.kind === 'work' || request.kind === 'service')) {
+      return refused('wrong_state', 'The host has begun with it.')
+    }
+    transaction.answerRequest(request.seq, cancelled, now.getTime())
+    effect({ kind: 'request_over', seq: request.seq, outcome: cancelled })
+    return done({ request_id, status: 'cancelled' })
+  },
+}

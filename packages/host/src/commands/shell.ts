@@ -1,0 +1,34 @@
+import { judgeShell } from '@hatchway/protocol/shell'
+import { done, refused } from '../base/outcome.ts'
+import { self } from './requests.ts'
+import { isSyncStep } from './sync-steps.ts'
+import type { Operation } from './types.ts'
+
+/**
+ * Whether a shell command of the agent's may run: the guard decides, from what it is and what the agent has read. That
+ * there is an answer at all means that it may; anything else is a no (promise 9, lesson 9).
+ */
+export const checkShell: Operation<'check_shell'> = {
+  type: 'check_shell',
+  target: (_, context) => self(context),
+  traits({ command }, { guard, actor, host }) {
+    const verdict = judgeShell(command)
+    const isOffline = actor.kind === 'group' && guard?.isOffline(actor.group.folder) === true
+    const hasWorktree = actor.kind === 'group' && host?.worktree(actor.group.folder) !== undefined
+    return {
+      action: {
+        name: 'shell',
+        summary: `run a shell command (${verdict.harmless ? 'harmless' : verdict.reason})`,
+        payload: { command },
+      },
+      reach: verdict.harmless || (isOffline && hasWorktree && isSyncStep(command)) ? 'local' : 'both',
+      // With a network, whatever is not known to be harmless may bring in what strangers wrote.
+      reads: { corrupted: !verdict.harmless && !isOffline, secret: false },
+    }
+  },
+  // A daemon without a guard is one whose operator has switched it off.
+  execute: (_, { guard, services }) =>
+    guard || services
+      ? done({ decision: 'allow' })
+      : refused('unavailable', 'This host does not judge shell commands, so none is allowed.'),
+}

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type Command,
+  type CommandType,
+  commandSchema,
+  type Group,
+  type Outcome,
+  type Task,
+} from '@hatchway/protocol'
+import type { NewGroup } from '../api/host.ts'
+import { configSchema } from '../config.ts'
+import { openStore } from '../store/sqlite.ts'
+import { addGroup, perform } from './index.ts'
+import type { Actor, Effect, OperationContext } from './types.ts'
+
+export interface Answer {
+  outcome: Outcome
+  effects: readonly Effect[]
+}
+
+interface DeskRules
+  extends Pick<OperationContext, 'host' | 'guard' | 'isReleased' | 'seen' | 'heldIn' | 'request'> {
+  openTasks?: number
+  limits?: Partial<OperationContext['limits']>
+}
+
+/** Operations on a real store, with a clock that stands still until it is set. */
+export const openDesk = ({ openTasks = 1000, limits = {}, ...rules }: DeskRules = {}) => {
+  const directory = mkdtempSync(join(tmpdir(), 'hatchway-operations-'))
+  const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
+  let now = new Date('2026-01-15T12:00:00.000Z')
+  let seq = 0
+
+  const inTransaction = async (
+    actorOf: (folder: OperationContext['transaction']) => Actor,
+    work: (context: OperationContext) => Outcome | null,
+  ): Promise<Answer> => {
+    const effects: Effect[] = []
+    seq += 1
+    const outcome = store.transaction(transaction =>
+      work({
+        transaction,
+        actor: actorOf(transaction),
+        seq,
+        now,
+        timezone: 'Europe/Berlin',
+        limits: { ...configSchema.parse({}).limits, openTasks, openRequests: 100, ...limits },
+        ...rules,
+        effect: effect => void effects.push(effect),
+      }),
+    )
+    return { outcome: outcome ?? { ok: true, result: { status: 'answer follows' } }, effects }
+  }
+
+  const operator: Actor = { kind: 'operator' }
+
+  return {
+    store,
+    setClock: (instant: string) => {
+      now = new Date(instant)
+    },
+    add: (group: NewGroup) =>
+      inTransaction(
+        () => operator,
+        context => addGroup(context, group),
+      ),
+    /** Does what a group, known by its folder, or the operator asks. The payload passes the schema first. */
+    ask: (who: string, type: CommandType, payload: object): Promise<Answer> => {
+      const command: Command = commandSchema.parse({ type, payload })
+      return inTransaction(
+        transaction => {
+          if (who === 'operator') return operator
+          const group = transaction.group(who)
+          if (!group) throw new Error(`no group ${who}`)
+          return { kind: 'group', group }
+        },
+        context => perform(command, context),
+      )
+    },
+    group: (folder: string): Group | undefined => store.groups().find(group => group.folder === folder),
+    task: (id: string): Task | undefined => store.tasks({}).find(task => task.id === id),
+    [Symbol.dispose]() {
+      store.close()
+      rmSync(directory, { recursive: true })
+    },
+  }
+}
+
+export const codeOf = ({ outcome }: Answer): string => (outcome.ok ? 'done' : outcome.error.code)

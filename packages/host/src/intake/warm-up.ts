@@ -1,0 +1,81 @@
+import type { ClaimedFile } from '@hatchway/spool'
+import { pino } from 'pino'
+import { createMeter } from '../base/metrics/meter.ts'
+import { createRateLimit } from '../commands/policy/rate.ts'
+import type { Config } from '../config.ts'
+import { createPositions } from '../store/positions.ts'
+import { openStore } from '../store/sqlite.ts'
+import { createIntake } from './intake.ts'
+
+const rounds = 600
+
+const samples = [
+  {
+    type: 'message',
+    chatJid: 'rehearsal:chat',
+    text: 'a line of text',
+    groupFolder: 'rehearsal',
+    timestamp: '',
+  },
+  { version: 1, id: 'r', type: 'send_message', payload: { text: 'a line of text' } },
+]
+
+/**
+ * The engine compiles code once it has run for a while, so the first hundreds of files would take twice as long as
+ * the rest. Before the daemon takes its first file it decides some made-up ones, on a store in memory that is thrown
+ * away: a few hundredths of a second, once.
+ */
+export function rehearse(config: Config): void {
+  const store = openStore({ path: ':memory:', durability: 'process', prepare: false })
+  const group = {
+    folder: 'rehearsal',
+    jid: 'rehearsal:chat',
+    name: 'Rehearsal',
+    main: false,
+    dialect: 'hatchway',
+    trigger: null,
+    requires_trigger: false,
+    channel: null,
+    added_at: new Date(0).toISOString(),
+    last_activity: null,
+  } as const
+  store.transaction(transaction => transaction.insertGroup(group))
+  const intake = createIntake({
+    config,
+    store,
+    positions: createPositions(store),
+    spool: () => ({ wait: () => {} }),
+    effects: { settle: () => {}, finishBatch: () => {}, apply: () => {}, decided: () => {} },
+    rate: createRateLimit({ perMinute: config.limits.commandsPerMinute }),
+    log: pino({ level: 'silent' }),
+    fault: () => {},
+    handledBefore: () => undefined,
+    publish: () => {},
+    hasListeners: () => false,
+    announce: false,
+    meter: createMeter(Date.now()),
+    now: Date.now,
+  })
+  for (let seq = 1; seq <= rounds; seq++) {
+    const sample = samples[seq % samples.length]
+    intake.consume([
+      fileOf(seq, JSON.stringify({ ...sample, ...(sample && 'id' in sample ? { id: `r-${seq}` } : {}) })),
+    ])
+  }
+  store.close()
+}
+
+const fileOf = (seq: number, text: string): ClaimedFile => ({
+  seq,
+  inbox: 'rehearsal',
+  drop: 'messages',
+  name: `${seq}.json`,
+  path: '',
+  inode: seq,
+  mtimeUs: 0,
+  size: text.length,
+  text,
+  problem: undefined,
+  recovered: false,
+  mayGrow: false,
+})

@@ -1,0 +1,81 @@
+import { realpathSync, statSync } from 'node:fs'
+import { resolve, sep } from 'node:path'
+import type { HostJob } from '@hatchway/protocol'
+import { type Refused, refused } from '../../base/outcome.ts'
+import type { JobRules } from '../../commands/types.ts'
+import type { Config } from '../../config.ts'
+import { type Account, ownAccount } from './accounts.ts'
+
+/**
+ * What the configuration lets jobs do: asked when one is scheduled, and again each time before it runs. Undefined: it
+ * lets none run. The answer to whoever asks never tells which other directories there are.
+ */
+export function createJobRules(
+  { hostJobs, agents }: Pick<Config, 'hostJobs' | 'agents'>,
+  whom: () => Pick<Account, 'name' | 'uid'> = ownAccount,
+): JobRules | undefined {
+  if (hostJobs.enabled === 'no' || agents.enabled === 'no') return undefined
+  const { directories, users, longestSeconds } = hostJobs
+  const [usualDirectory] = directories
+  const own = whom()
+
+  const problemWithUser = (user: string | null): Refused | undefined => {
+    if (own.uid === 0 && users.length === 0) {
+      return refused(
+        'unavailable',
+        'This host runs as root and its hostJobs.users names nobody whom jobs may run as.',
+      )
+    }
+    if (user === null) return undefined
+    if (!(users.length === 0 ? user === own.name : users.includes(user))) {
+      return refused('forbidden', 'user: is none that hostJobs.users allows.')
+    }
+    return own.uid === 0 || user === own.name
+      ? undefined
+      : refused('unavailable', 'user: only a host that runs as root can run jobs as another user.')
+  }
+
+  return {
+    settle(job) {
+      if (usualDirectory === undefined) {
+        return refused('unavailable', 'This host’s hostJobs.directories names no directory to run jobs in.')
+      }
+      const user = job.user ?? users[0] ?? null
+      const problem = problemWithUser(user)
+      if (problem) return problem
+      if (job.timeout_seconds > longestSeconds) {
+        return refused('invalid_field', `timeout_seconds: must be at most ${longestSeconds} on this host.`)
+      }
+      const cwd = allowed(resolve(usualDirectory, job.cwd ?? ''), directories)
+      // The same words whether it is elsewhere or nowhere: which directories there are is not told this way.
+      return cwd === undefined
+        ? refused('forbidden', 'cwd: is no directory that hostJobs.directories allows.')
+        : ({ ...job, cwd, user } satisfies HostJob)
+    },
+  }
+}
+
+/** As the kernel resolves it, if that is one of these directories or lies below one. */
+function allowed(path: string, directories: readonly string[]): string | undefined {
+  const real = directoryAt(path)
+  if (real === undefined) return undefined
+  return directories.some(directory => {
+    const parent = directoryAt(directory)
+    return (
+      parent !== undefined &&
+      (real === parent || real.startsWith(parent.endsWith(sep) ? parent : parent + sep))
+    )
+  })
+    ? real
+    : undefined
+}
+
+function directoryAt(path: string): string | undefined {
+  try {
+    const real = realpathSync(path)
+    return statSync(real).isDirectory() ? real : undefined
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return undefined
+    throw error
+  }
+}

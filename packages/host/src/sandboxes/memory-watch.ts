@@ -1,0 +1,31 @@
+import { ownMemory, runningProcesses } from '../base/processes.ts'
+
+/**
+ * Where no cgroup can be had, a look at every second replaces it. It is late by up to a second, which is why each
+ * process has a limit of its own beside it.
+ */
+const everyMs = 1000
+
+export function watchMemory(
+  root: () => number | undefined,
+  limitMb: number,
+  exceeded: () => void,
+): () => void {
+  const look = () => {
+    const top = root()
+    if (top === undefined) return
+    const entries = runningProcesses()
+    const inside = new Set([top])
+    // Children have higher numbers than their parents unless the numbers have wrapped; hence until nothing is added.
+    for (let before = 0; before !== inside.size; ) {
+      before = inside.size
+      for (const entry of entries) if (inside.has(entry.parent)) inside.add(entry.pid)
+    }
+    let bytes = 0
+    for (const pid of inside) bytes += ownMemory(pid)
+    if (bytes > limitMb * 1_048_576) exceeded()
+  }
+  const timer = setInterval(look, everyMs)
+  timer.unref()
+  return () => clearInterval(timer)
+}

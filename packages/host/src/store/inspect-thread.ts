@@ -1,0 +1,20 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { copyWhole, handledAfter, lookInto, settleCopy, signOut } from './inspect.ts'
+import type { LookTask } from './inspect-aside.ts'
+
+/** Long work on copies of databases, which keeps nobody waiting here. */
+const task: LookTask = workerData
+
+async function work(): Promise<unknown> {
+  switch (task.kind) {
+    case 'look':
+      return lookInto(task.path)
+    case 'settle':
+      settleCopy(task.path)
+      if (!task.keepsSessions) signOut(task.path)
+      return handledAfter(task.path, task.seq)
+    case 'copy':
+      return copyWhole(task.directory, task.names, task.to)
+  }
+}
+parentPort?.postMessage((await work()) ?? null)
