@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { operations } from '../src/commands/index.ts'
 import type { ConfigInput } from '../src/config.ts'
 import { createContexts } from '../src/guard/contexts.ts'
-import { wipedAt } from '../src/runs/wipe.ts'
+import { wipedAt } from '../src/store/contexts.ts'
 import { type Live, openLive, until } from './live.ts'
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { NewGroup } from '../src/api/host.ts'
+import type { NewGroup } from '../src/commands/groups.ts'
 import type { ConfigInput } from '../src/config.ts'
 import { type Live, openLive, until } from './live.ts'
 

@@ -2,10 +2,11 @@ import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CommandEvent, Host } from '../src/api/host.ts'
+import type { Host } from '../src/api/host.ts'
 import { openHost } from '../src/assemble/host.ts'
 import { type Layout, layoutOf } from '../src/base/layout.ts'
 import { type Config, type ConfigInput, configSchema } from '../src/config.ts'
+import type { CommandEvent } from '../src/intake/command-event.ts'
 
 /** A host in this very process, on a data directory of its own, with everything it has handled written down. */
 export interface Live {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { NewGroup } from '../src/api/host.ts'
+import type { NewGroup } from '../src/commands/groups.ts'
 import type { ConfigInput } from '../src/config.ts'
 import { refusalNotices } from '../src/runs/notices.ts'
 import { type Live, openLive, until } from './live.ts'

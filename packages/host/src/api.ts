@@ -1,3 +1,6 @@
+import { type Client, type ConnectOptions, connect as connectTo } from './client/client.ts'
+import type { Config } from './config.ts'
+
 /** The way in for people's programs: the command line today, the console tomorrow. */
 export * from './api/answers.ts'
 export {
@@ -33,5 +36,12 @@ export { clearedTaintAnswer, type TaintsAnswer, taintsAnswer } from './api/taint
 export { type OccurrenceAnswer, occurrencesAnswer, type UpcomingAnswer, upcomingAnswer } from './api/tasks.ts'
 export { type UsageAnswer, usageAnswer } from './api/usage.ts'
 export { syncAnswer, type WorktreesAnswer, worktreesAnswer } from './api/worktrees.ts'
-export { type Client, type ConnectOptions, connect } from './client/client.ts'
 export { DaemonGone } from './client/over-socket.ts'
+export type { Client, ConnectOptions }
+
+/** To the daemon, or, where none runs, to a host opened in this process for as long as it takes. */
+export const connect = (config: Config, options: ConnectOptions = {}): Promise<Client> =>
+  connectTo(config, options, async local => {
+    const { openLocal } = await import('./assemble/local.ts')
+    return openLocal(local)
+  })

@@ -1,4 +1,5 @@
 /** For files with services of your own: `import { defineService } from '@hatchway/host/service'`. */
 
-export type { ServiceContext, TrustLabels } from './commands/service-tools.ts'
+export type { ServiceContext } from './commands/service-tools.ts'
+export type { TrustLabels } from './guard/labels.ts'
 export { defineService, ServiceRefusal } from './services/define.ts'

@@ -9,10 +9,11 @@ import {
   taskStatusSchema,
 } from '@hatchway/protocol'
 import { z } from 'zod'
+import type { CommandEvent } from '../intake/command-event.ts'
 import type { CommandRow, MessageRow } from '../store/types.ts'
 import { auditEntryAnswer } from './audit-answers.ts'
 import { fileAnswer } from './chat-answers.ts'
-import type { CommandEvent, Host } from './host.ts'
+import type { Host } from './host.ts'
 
 /** What the API takes and answers. The application makes these, the client checks them, people script against them. */
 export const statusAnswer = z

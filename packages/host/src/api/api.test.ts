@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Client, connect } from '../api.ts'
 import { type Daemon, startDaemon } from '../assemble/main.ts'
-import { type Client, connect } from '../client/client.ts'
 import { type Config, configSchema } from '../config.ts'
 import {
   commandsAnswer,

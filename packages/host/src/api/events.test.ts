@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { CommandEvent } from '../intake/command-event.ts'
 import { type EventAnswer, eventAnswer } from './answers.ts'
 import { eventStream } from './events.ts'
-import type { CommandEvent } from './host.ts'
 
 const event = (seq: number, group = 'family'): CommandEvent => ({
   seq,

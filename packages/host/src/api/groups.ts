@@ -1,6 +1,6 @@
 import { folderSchema, type Group, payloads, resultSchema } from '@hatchway/protocol'
 import { z } from 'zod'
-import { folderContext } from '../guard/contexts.ts'
+import { folderContext } from '../store/contexts.ts'
 import { type GroupAnswer, groupAnswer, groupsAnswer, newGroupRequest, wipedAnswer } from './answers.ts'
 import type { Host } from './host.ts'
 import { type HostContext, hostRoute as route } from './host-context.ts'

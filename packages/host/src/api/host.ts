@@ -1,36 +1,23 @@
-import type { Command, Group, Outcome } from '@hatchway/protocol'
+import type { Command, Group, HostOffer, Outcome } from '@hatchway/protocol'
 import type { Quarantine, WatchMode } from '@hatchway/spool'
-import type { OpenWorks } from '../assemble/host-work.ts'
-import type { OpenAgents } from '../assemble/runs.ts'
 import type { Changes } from '../base/metrics/changes.ts'
 import type { Meter } from '../base/metrics/meter.ts'
 import type { Retries } from '../base/retry.ts'
 import type { Chats } from '../chat/chats.ts'
+import type { NewGroup } from '../commands/groups.ts'
+import type { Work } from '../commands/service-tools.ts'
+import type { HostRules } from '../commands/types.ts'
 import type { Config } from '../config.ts'
+import type { CommandEvent } from '../intake/command-event.ts'
+import type { Deploys } from '../plugins/deploy/deploys.ts'
+import type { PeriodicAgents } from '../plugins/periodic/periodic.ts'
+import type { Worktrees } from '../plugins/worktrees/worktrees.ts'
+import type { Agents } from '../runs/run-queue.ts'
+import type { Scheduler } from '../runs/scheduler/scheduler.ts'
+import type { Choice } from '../sandboxes/choose.ts'
 import type { Catalogue } from '../services/catalogue.ts'
 import type { Desk } from '../services/request-queue.ts'
-import type { CommandRow, Store } from '../store/types.ts'
-
-/** One handled command, as `hatchway tail` and the console see it the moment it is durable. */
-export interface CommandEvent {
-  seq: number
-  group: string
-  file: string
-  dialect: CommandRow['dialect']
-  type: string | null
-  requestId: string | null
-  /** null: accepted, and the answer follows */
-  outcome: Outcome | null
-  receivedAt: number
-  tookUs: number
-  /** how long the file lay there before it was claimed, by its own clock */
-  waitedMs: number
-  /** the request id was answered before: the first answer was given again */
-  repeated: boolean
-}
-
-export type NewGroup = Pick<Group, 'folder' | 'jid' | 'name' | 'main' | 'dialect'> &
-  Partial<Pick<Group, 'trigger' | 'requires_trigger' | 'channel'>>
+import type { Store } from '../store/types.ts'
 
 export interface HostStatus {
   version: string
@@ -43,6 +30,28 @@ export interface HostStatus {
   handled: number
   refused: number
   busy: boolean
+}
+
+export interface OpenAgents {
+  agents: Agents
+  scheduler: Scheduler
+  choice: Choice
+  /** what keeps agents from asking their model, as far as is known */
+  modelWarning(): string | undefined
+  stop(): Promise<void>
+}
+
+export interface OpenWorks {
+  /** what commands are judged by */
+  rules: HostRules
+  /** for requests of the kind `work` */
+  work(name: string): Work | undefined
+  periodic: PeriodicAgents
+  /** undefined: no repository is configured */
+  worktrees: Worktrees | undefined
+  deploys: Deploys
+  /** what the group's agent is told that this host does for it now */
+  offersTo(group: Group): readonly HostOffer[]
 }
 
 /** What the API needs of the host; the daemon has it running, the command line opens it for a moment. */

@@ -1,4 +1,5 @@
-import type { Group, HostOffer } from '@hatchway/protocol'
+import type { HostOffer } from '@hatchway/protocol'
+import type { OpenWorks } from '../api/host.ts'
 import type { Layout } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
 import type { Work } from '../commands/service-tools.ts'
@@ -7,25 +8,12 @@ import type { Config } from '../config.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import type { Deploys } from '../plugins/deploy/deploys.ts'
 import { createJobRules } from '../plugins/jobs/rules.ts'
-import { createPeriodicAgents, type PeriodicAgents } from '../plugins/periodic/periodic.ts'
+import { createPeriodicAgents } from '../plugins/periodic/periodic.ts'
 import { createFinishedWork } from '../plugins/worktrees/finished-work.ts'
 import type { Worktrees } from '../plugins/worktrees/worktrees.ts'
 import type { Store } from '../store/types.ts'
 
 /** What the host itself does for agents beside lending them services, put together for a daemon. */
-export interface OpenWorks {
-  /** what commands are judged by */
-  rules: HostRules
-  /** for requests of the kind `work` */
-  work(name: string): Work | undefined
-  periodic: PeriodicAgents
-  /** undefined: no repository is configured */
-  worktrees: Worktrees | undefined
-  deploys: Deploys
-  /** what the group's agent is told that this host does for it now */
-  offersTo(group: Group): readonly HostOffer[]
-}
-
 /** for what is done with the command itself */
 const atOnceMs = 60_000
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type Group, refusal } from '@hatchway/protocol'
 import { createClaims, createQuarantine, createSpool, type Report, type Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
-import type { CommandEvent, Host } from '../api/host.ts'
+import type { Host, OpenAgents, OpenWorks } from '../api/host.ts'
 import { faultFromEnvironment } from '../base/fault.ts'
 import { clearStaging, createGroupDirectories, createLayout, inboxOf, layoutOf } from '../base/layout.ts'
 import { acquire } from '../base/lock.ts'
@@ -23,6 +23,7 @@ import type { Config } from '../config.ts'
 import { createContexts } from '../guard/contexts.ts'
 import { taintOf } from '../guard/guard.ts'
 import { viewFor } from '../guard/withheld.ts'
+import type { CommandEvent } from '../intake/command-event.ts'
 import { createIntake } from '../intake/intake.ts'
 import { createReboot } from '../intake/reboot.ts'
 import { type Strays, watchStrays } from '../intake/unregistered-inboxes.ts'
@@ -42,9 +43,9 @@ import { openStore } from '../store/sqlite.ts'
 import { textMessage } from '../store/text-message.ts'
 import { handoverFile } from '../supervisor/handover.ts'
 import { type OpenGuard, openGuard, rulesFrom } from './guard.ts'
-import { type OpenWorks, openWorks, rulesWithoutDaemon } from './host-work.ts'
+import { openWorks, rulesWithoutDaemon } from './host-work.ts'
 import { createOperator } from './operator.ts'
-import type { OpenAgents, OpenAgentsOptions } from './runs.ts'
+import type { OpenAgentsOptions } from './runs.ts'
 import { openServices } from './services.ts'
 
 export interface OpenOptions {
@@ -223,7 +224,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       agents?.agents.kick()
     },
     sessions: () => agents?.agents,
-    desk: () => desk,
+    requests: () => desk,
     tasksChanged: () => {
       changes.note('tasks')
       agents?.scheduler.kick()

@@ -11,7 +11,7 @@ const onlyDaemon = async (): Promise<never> => {
 }
 
 /** No daemon runs: this process is the host for as long as it takes. Files are not taken meanwhile. */
-export async function openInside(config: Config): Promise<Transport> {
+export async function openLocal(config: Config): Promise<Transport> {
   // A command's standard error is for its own sentence; what the host notes in passing is not for whoever types it.
   const quiet: Config = config.logLevel === 'silent' ? config : { ...config, logLevel: 'error' }
   const host = await openHost(quiet, { watch: false })

@@ -1,4 +1,4 @@
-import type { NewGroup } from '../api/host.ts'
+import type { NewGroup } from '../commands/groups.ts'
 import type { Config } from '../config.ts'
 import { openHost } from './host.ts'
 

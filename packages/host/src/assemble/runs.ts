@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import type { OpenAgents } from '../api/host.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Layout } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
@@ -15,14 +16,14 @@ import { createInputBox } from '../runs/input-box.ts'
 import { createLaunch, imageFor, userOf } from '../runs/launch.ts'
 import { createModelHealth } from '../runs/model-gateway/health.ts'
 import { refusalNotices, shownRefusals } from '../runs/notices.ts'
-import { type Agents, createAgents } from '../runs/run-queue.ts'
+import { createAgents } from '../runs/run-queue.ts'
 import { rightsOf } from '../runs/scheduler/rights.ts'
-import { createScheduler, type Scheduler } from '../runs/scheduler/scheduler.ts'
-import { wipedAt } from '../runs/wipe.ts'
+import { createScheduler } from '../runs/scheduler/scheduler.ts'
 import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import { createGlobalFolder } from '../sandboxes/mounts.ts'
 import type { Sandbox } from '../sandboxes/types.ts'
 import { openUsedEngines } from '../sandboxes/used.ts'
+import { wipedAt } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
 import { textMessage } from '../store/text-message.ts'
 import type { Store } from '../store/types.ts'
@@ -31,15 +32,6 @@ import type { Store } from '../store/types.ts'
 const latelySaid = { limit: 100, characters: 1_000_000, within: 20_000 }
 
 /** Sessions and schedule of a running daemon, put together. */
-export interface OpenAgents {
-  agents: Agents
-  scheduler: Scheduler
-  choice: Choice
-  /** what keeps agents from asking their model, as far as is known */
-  modelWarning(): string | undefined
-  stop(): Promise<void>
-}
-
 export interface OpenAgentsOptions {
   config: Config
   layout: Layout

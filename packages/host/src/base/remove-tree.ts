@@ -1,5 +1,18 @@
-import { lstatSync, rmdirSync, unlinkSync } from 'node:fs'
-import { empty } from '../runs/input-box.ts'
+import { randomUUID } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  lstatSync,
+  opendirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs'
+import { basename } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { errorCode, type PinnedDirectory, pinDirectory } from '@hatchway/spool'
 
 /**
  * Removes what an agent may have filled, also where it has locked a directory against us. Whoever filled it may still be
@@ -12,4 +25,99 @@ export async function removeTree(path: string): Promise<void> {
   if (!found.isDirectory()) return unlinkSync(path)
   await empty(path)
   rmdirSync(path)
+}
+
+/** so many entries before others have their turn: an agent may leave a million */
+const atATime = 200
+/** so often it is looked again whether it is empty; more than that, and somebody is filling it */
+const passes = 1_000_000
+
+/**
+ * By its handle, and never through a link: the directory is the container's to change, and whatever it has left there
+ * must not keep the next run from starting. A directory within is dissolved: its files go, and its own directories come
+ * up to be met in the next pass, so that no depth of them is too much for us.
+ */
+export async function empty(path: string): Promise<void> {
+  const top = openUnlocked(path)
+  if (!top) return
+  const mark = `.gone-${randomUUID()}-`
+  let count = 0
+  const removeAll = async (directory: PinnedDirectory): Promise<boolean> => {
+    // Any bytes can be a name, and every byte is a character of this encoding.
+    const entries = opendirSync(directory.path, { encoding: 'latin1' })
+    let found = false
+    try {
+      for (let entry = entries.readSync(); entry; entry = entries.readSync()) {
+        found = true
+        const name = Buffer.from(entry.name, 'latin1')
+        const at = Buffer.concat([Buffer.from(`${directory.path}/`), name])
+        if (!lstatSync(at, { throwIfNoEntry: false })?.isDirectory()) remove(at)
+        else if (directory !== top || !entry.name.startsWith(mark)) {
+          // To be moved, it has to be writable itself.
+          if (directory !== top) unlock(at)
+          renameSync(at, `${top.path}/${mark}${++count}`)
+        } else await dissolve(`${top.path}/${entry.name}`)
+        if (++count % atATime === 0) await nextTurn()
+      }
+    } finally {
+      entries.closeSync()
+    }
+    return found
+  }
+  const dissolve = async (at: string) => {
+    const directory = openUnlocked(at)
+    if (!directory) return
+    try {
+      await removeAll(directory)
+    } finally {
+      directory.close()
+    }
+    rmdirSync(at)
+  }
+  try {
+    for (let pass = 0; await removeAll(top); pass++) {
+      if (pass > passes) throw new Error(`${basename(path)}/ cannot be emptied: somebody keeps filling it.`)
+    }
+  } finally {
+    top.close()
+  }
+}
+
+/** undefined: there is none. One that its owner has locked is unlocked: nobody may shut out what is for the next run. */
+export function openUnlocked(path: string): PinnedDirectory | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory() && (found.mode & 0o700) !== 0o700) unlock(path)
+  const directory = pinDirectory(path)
+  if (directory === 'missing') return undefined
+  if (typeof directory !== 'string') return directory
+  throw new Error(`${basename(path)}/ cannot be emptied: it is ${directory.replaceAll('_', ' ')}.`)
+}
+
+/** a handle that needs no right to read (O_PATH), which Node has no name for */
+const pathOnly = 0o10000000
+const byHandle = process.platform === 'linux'
+
+/** What has become a link since it was looked at is left alone: its mode would be that of what it leads to. */
+function unlock(path: string | Buffer): void {
+  if (!byHandle) return void chmodSync(path, 0o700)
+  let fd: number
+  try {
+    fd = openSync(path, pathOnly | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errorCode(error))) return
+    throw error
+  }
+  try {
+    chmodSync(`/proc/self/fd/${fd}`, 0o700)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+export function remove(path: Buffer): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+  }
 }

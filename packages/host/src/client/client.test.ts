@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { groupAnswer, groupsAnswer, statusAnswer } from '../api/answers.ts'
+import { connect } from '../api.ts'
 import { startDaemon } from '../assemble/main.ts'
 import { acquire, DataDirectoryHeld } from '../base/lock.ts'
 import { type Config, configSchema } from '../config.ts'
-import { connect } from './client.ts'
 import { DaemonGone } from './over-socket.ts'
 
 function makeConfig(): Config {

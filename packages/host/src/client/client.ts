@@ -58,6 +58,9 @@ export interface ConnectOptions {
   daemonOnly?: boolean
 }
 
+/** Opens the host in this process for as long as a command takes, where no daemon runs. */
+export type OpenLocal = (config: Config) => Promise<Transport>
+
 const retryMs = 20
 /** of a server-sent event; ours are on one line */
 const dataField = 'data: '
@@ -65,9 +68,10 @@ const idField = 'id: '
 
 export async function connect(
   config: Config,
-  { patienceMs = 10_000, daemonOnly = false }: ConnectOptions = {},
+  { patienceMs = 10_000, daemonOnly = false }: ConnectOptions,
+  openLocal: OpenLocal,
 ): Promise<Client> {
-  const options = { patienceMs, daemonOnly }
+  const options = { patienceMs, daemonOnly, openLocal }
   let transport = await look(config, options)
 
   const send = async (method: Method, path: string, body: unknown) => {
@@ -133,7 +137,7 @@ export async function connect(
 
 async function look(
   config: Config,
-  { patienceMs, daemonOnly }: Required<ConnectOptions>,
+  { patienceMs, daemonOnly, openLocal }: Required<ConnectOptions> & { openLocal: OpenLocal },
 ): Promise<Transport> {
   const deadline = performance.now() + patienceMs
   for (;;) {
@@ -144,8 +148,7 @@ async function look(
     const { DataDirectoryHeld, heldBy, isFree } = await import('../base/lock.ts')
     if (isFree(config.data)) {
       try {
-        const { openInside } = await import('../assemble/local.ts')
-        return await openInside(config)
+        return await openLocal(config)
       } catch (error) {
         if (!(error instanceof DataDirectoryHeld) || performance.now() >= deadline) throw error
       }

@@ -1,6 +1,6 @@
 import { refused } from '../base/outcome.ts'
-import { deployContext } from '../guard/contexts.ts'
 import { seenBy } from '../guard/guard.ts'
+import { deployContext } from '../store/contexts.ts'
 import { storeWork } from './requests.ts'
 import type { Operation, OperationContext } from './types.ts'
 

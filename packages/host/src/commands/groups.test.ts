@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { NewGroup } from '../api/host.ts'
+import type { NewGroup } from './groups.ts'
 import { codeOf, openDesk } from './testing.ts'
 
 const main: NewGroup = { folder: 'main', jid: 'main@chat', name: 'Main', main: true, dialect: 'nanoclaw' }

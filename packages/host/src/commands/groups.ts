@@ -6,14 +6,17 @@ import {
   type Payload,
   payloads,
 } from '@hatchway/protocol'
-import type { NewGroup } from '../api/host.ts'
+
 import { done, refused } from '../base/outcome.ts'
 import { named } from '../base/visible-text.ts'
-import { nameContext } from '../guard/contexts.ts'
 import { seenBy, type Traits } from '../guard/guard.ts'
+import { nameContext } from '../store/contexts.ts'
 import { settledAddress } from './address.ts'
 import { cancelled } from './tasks.ts'
 import type { Actor, Operation, OperationContext } from './types.ts'
+
+export type NewGroup = Pick<Group, 'folder' | 'jid' | 'name' | 'main' | 'dialect'> &
+  Partial<Pick<Group, 'trigger' | 'requires_trigger' | 'channel'>>
 
 const register = (
   payload: Payload<'register_group'>,

@@ -1,9 +1,10 @@
 import { type Command, type CommandType, commandSchema, type Outcome, type Payload } from '@hatchway/protocol'
 import { refused } from '../base/outcome.ts'
-import { applyReleased, digestOf, noteTask, pass, type Traits } from '../guard/guard.ts'
+import { applyReleased, digestOf, judge, noteTask, type Traits } from '../guard/guard.ts'
 import { settledAddress } from './address.ts'
 import { deploy } from './deploy.ts'
 import { refreshGroups, registerGroup, unregisterGroup } from './groups.ts'
+import { hold } from './hold.ts'
 import { scheduleHostJob } from './host-jobs.ts'
 import { react, sendMessage } from './messages.ts'
 import { createPeriodicAgent } from './periodic.ts'
@@ -45,9 +46,9 @@ export const operations: { [T in CommandType]: Operation<T> } = {
 
 /** The only way to have a command executed: nothing happens before the permission table has been asked. */
 export const perform = (command: Command, context: OperationContext): Outcome | null =>
-  judge(command, context)
+  decide(command, context)
 
-const judge = <T extends CommandType>(
+const decide = <T extends CommandType>(
   { type, payload: given }: { type: T; payload: Payload<T> },
   context: OperationContext,
 ): Outcome | null => {
@@ -70,8 +71,13 @@ const judge = <T extends CommandType>(
     if (isAnother(traits.action, context)) return changed
     applyReleased(traits, folder, guard, context)
   } else if (traits) {
-    const held = pass(commandSchema.parse({ type, payload }), traits, actor.group, guard, context)
-    if (held !== undefined) return held
+    const judgement = judge(commandSchema.parse({ type, payload }), traits, actor.group, guard, {
+      ...context,
+      requestId: context.request?.reply?.id ?? null,
+      runId: context.host?.runOf(folder)?.id,
+    })
+    if (judgement.kind === 'deny') return judgement.outcome
+    if (judgement.kind === 'hold') return hold(judgement.held, actor.group, guard, context)
   }
   const outcome = operation.execute(payload, context)
   if (outcome?.ok && writesTasks.has(type)) {

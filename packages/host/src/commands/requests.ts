@@ -1,9 +1,9 @@
 import type { Outcome, Payload } from '@hatchway/protocol'
 import { done, type Refused, refused } from '../base/outcome.ts'
 import { forbiddenBy, reachOfLabels, taintOfLabels } from '../guard/gates.ts'
-import { isAllowed } from '../services/catalogue.ts'
 import type { NewRequest, RequestRow } from '../store/service-types.ts'
 import { tooManyRequests } from './policy/quota.ts'
+import { isAllowed } from './service-tools.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
 
 /** Whoever asks acts on nobody but itself. */

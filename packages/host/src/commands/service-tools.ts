@@ -1,20 +1,8 @@
 import type { Group, JsonSchema, Outcome, ServiceListing } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import type { TrustLabels } from '../guard/labels.ts'
 import type { Transaction } from '../store/types.ts'
 import type { Effect } from './types.ts'
-
-/** What is known of the data a tool gives and takes. Left out means unknown, which the guard takes for the worst. */
-export interface TrustLabels {
-  /** it brings in what strangers wrote */
-  public_source?: TrustLabel | undefined
-  /** it brings in what must not get out */
-  secret_data?: TrustLabel | undefined
-  /** what goes in can be seen outside */
-  public_sink?: TrustLabel | undefined
-  /** it changes what cannot be changed back */
-  dangerous_writes?: TrustLabel | undefined
-}
-type TrustLabel = 'yes' | 'no' | 'forbidden'
 
 /** Which groups may use a tool. */
 export type Allowed = 'all' | 'main' | readonly string[]
@@ -138,4 +126,16 @@ export interface Service {
   stop?(): Promise<void>
   /** for people: whether it can be used, and why not */
   state?(): { ok: boolean; text: string }
+}
+
+/** Where a command finds the tool it names. */
+export interface ToolCatalogue {
+  find(name: string): ServiceTool | undefined
+}
+
+/** Folders are told apart without case, as everywhere. */
+export const isAllowed = (allowed: Allowed, group: Pick<Group, 'folder' | 'main'>): boolean => {
+  if (allowed === 'all') return true
+  if (allowed === 'main') return group.main
+  return allowed.some(folder => folder.toLowerCase() === group.folder.toLowerCase())
 }

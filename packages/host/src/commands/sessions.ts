@@ -1,7 +1,7 @@
 import type { Group, Outcome } from '@hatchway/protocol'
 import { done, refused } from '../base/outcome.ts'
-import { carried } from '../guard/contexts.ts'
 import { seenBy } from '../guard/guard.ts'
+import { carried } from '../store/contexts.ts'
 import { storeWork } from './requests.ts'
 import type { Operation, OperationContext, Target } from './types.ts'
 import { syncTraits } from './worktree.ts'

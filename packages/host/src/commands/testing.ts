@@ -9,9 +9,9 @@ import {
   type Outcome,
   type Task,
 } from '@hatchway/protocol'
-import type { NewGroup } from '../api/host.ts'
 import { configSchema } from '../config.ts'
 import { openStore } from '../store/sqlite.ts'
+import type { NewGroup } from './groups.ts'
 import { addGroup, perform } from './index.ts'
 import type { Actor, Effect, OperationContext } from './types.ts'
 

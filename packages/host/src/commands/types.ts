@@ -2,10 +2,10 @@ import type { CommandType, Group, HostJob, Outcome, Payload, ReplyAddress } from
 import type { Refused } from '../base/outcome.ts'
 import type { Taint } from '../base/taint.ts'
 import type { GuardRules, Traits } from '../guard/guard.ts'
-import type { Catalogue } from '../services/catalogue.ts'
 import type { Who } from '../store/audit-types.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
+import type { ToolCatalogue } from './service-tools.ts'
 
 /** Who asks. A group is known by the directory its file lay in; an operator by being on the host. */
 export type Actor = { kind: 'group'; group: Group } | { kind: 'operator' }
@@ -27,7 +27,7 @@ export type Effect =
 
 /** What requests to services and to people are judged by. */
 export interface ServiceRules {
-  catalogue: Catalogue
+  catalogue: ToolCatalogue
   /** how long people may take to answer a question */
   questionMs: number
 }

@@ -1,24 +1,7 @@
+import { carried, folderContext, nameContext, taskContext } from '../store/contexts.ts'
 import type { Store } from '../store/types.ts'
 import type { GuardRules } from './guard.ts'
 
-/**
- * What a group has read hangs on what the host knows: its folder and its home, which every run of the group can write
- * and the next one reads. A session id does not count, as the sandbox reports it, nor does the end of a run, as an
- * agent can go on with a conversation that it keeps in its home. Only wiping the files makes a group clean.
- *
- * Text that lies elsewhere has an entry of its own, and taints whoever is given it.
- */
-export const folderContext = 'session'
-/** what the host is to tell an agent from an agent: one that begins anew to itself, one that deploys to its next run */
-export const carried = 'carried'
-/** what the group's name, chat and trigger were written in: every run is told them */
-export const nameContext = 'name'
-/** what a task's prompt and script were written in */
-export const taskContext = (taskId: string): string => `task:${taskId}`
-/** what the last result of a task was written in; the store notes it together with the result */
-export const resultContext = (taskId: string): string => `result:${taskId}`
-/** what a deploy is to tell the next run, until it does */
-export const deployContext = (request: number): string => `deploy:${request}`
 /** in the place of a group: what was merged into a repository that several groups read */
 const repoOwner = (name: string): string => `repo:${name}`
 

@@ -1,5 +1,5 @@
 import type { Gate, Taint } from '../base/taint.ts'
-import type { TrustLabels } from '../commands/service-tools.ts'
+import type { TrustLabels } from './labels.ts'
 
 /**
  * What an action could do with what the agent's context has seen.

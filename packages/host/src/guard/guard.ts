@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type Command, commandSchema, type Group, type Outcome, type ReplyAddress } from '@hatchway/protocol'
+import { type Command, commandSchema, type Group, type Outcome } from '@hatchway/protocol'
 import { refused } from '../base/outcome.ts'
 import type { Action, Gate, Taint } from '../base/taint.ts'
-import { tooManyRequests } from '../commands/policy/quota.ts'
-import type { OperationContext } from '../commands/types.ts'
+import { folderContext, taskContext } from '../store/contexts.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Transaction } from '../store/types.ts'
-import { folderContext, taskContext } from './contexts.ts'
 import { gates, type Reach, seenIn } from './gates.ts'
 import { mayHoldSecrets } from './secrets/prefilter.ts'
 
@@ -55,7 +53,7 @@ const joined = (a: Taint, b: Taint): Taint => ({
 export const seenBy = (
   folder: string,
   rules: GuardRules,
-  { transaction, seen = clean }: Pick<OperationContext, 'transaction' | 'seen'>,
+  { transaction, seen = clean }: GuardContext,
 ): Taint => joined(taintOf(transaction.taint, rules, folder), seen)
 
 /** What a group's files hold. */
@@ -69,17 +67,25 @@ export const taintOf = (
     secret: rules.containsSecrets(folder),
   })
 
-/**
- * The step between "may this group do that" and doing it. Undefined: it is done now. Otherwise the outcome; null where
- * the command is held, and whoever looks at it, or decides it, releases it later.
- */
-export function pass(
+/** Allowed: it is done now. Held: somebody has to look at it first, or to decide. */
+export type Judgement = { kind: 'allow' } | { kind: 'deny'; outcome: Outcome } | { kind: 'hold'; held: Held }
+
+/** What the guard has to know besides the command: the transaction it is decided in, when, and in which run. */
+export interface GuardContext {
+  transaction: Pick<Transaction, 'taint' | 'addTaint' | 'audit' | 'task'>
+  now: Date
+  /** what its context had seen when it was held: that may be another one since */
+  seen?: Taint | undefined
+}
+
+/** The step between "may this group do that" and doing it. */
+export function judge(
   command: Command,
   traits: Traits,
   group: Group,
   rules: GuardRules,
-  context: OperationContext,
-): Outcome | null | undefined {
+  context: GuardContext & { requestId: string | null; runId: string | undefined },
+): Judgement {
   const { transaction, now } = context
   const taint = taintOf(transaction.taint, rules, group.folder)
   const action: Action = { ...traits.action, group: group.folder }
@@ -95,58 +101,37 @@ export function pass(
       gate,
       outcome,
       reason,
-      requestId: context.request?.reply?.id ?? null,
+      requestId: context.requestId,
     })
   if (traits.forbidden !== undefined) {
     note('block', 'denied', `forbidden by its label ${traits.forbidden}`)
-    return refused('denied', `${action.name} is forbidden here by its label ${traits.forbidden}.`)
+    return deny(`${action.name} is forbidden here by its label ${traits.forbidden}.`)
   }
   const gate = gates[seenIn(taint)][traits.reach]
   if (gate === 'block') {
     note(gate, 'denied', 'by the table of gates')
-    return refused('denied', `${action.name} is not done after what this conversation has read.`)
+    return deny(`${action.name} is not done after what this conversation has read.`)
   }
   // What goes out is searched for secrets first, which takes a moment where there can be any.
   const goesOut = traits.reach === 'sink' || traits.reach === 'both'
   if (gate === 'allow' && !(goesOut && mayHoldSecrets(traits.text ?? action.payload))) {
     apply(traits, group.folder, taint, transaction, now.getTime())
     if (traits.reach !== 'local') note(gate, 'allowed', 'by the table of gates')
-    return undefined
+    return { kind: 'allow' }
   }
-  const runId = context.host?.runOf(group.folder)?.id
-  return hold({ gate, taint, action, command, runId }, group, rules, context)
+  return { kind: 'hold', held: { gate, taint, action, command, runId: context.runId } }
 }
 
-/** Pynchy's shell gate gives up after 300 s and then runs the command: it has its no before that. */
-const gateWaitsMs = 270_000
-const patienceMs = (reply: ReplyAddress | null): number =>
-  reply?.shape === 'decision' ? gateWaitsMs : Number.POSITIVE_INFINITY
-
-function hold(held: Held, group: Group, rules: GuardRules, context: OperationContext): Outcome | null {
-  const { transaction, now, request } = context
-  const tooMany = tooManyRequests(group.folder, context)
-  if (tooMany) return tooMany
-  if (!request) return refused('denied', 'It has to be looked at first, which only a running daemon can.')
-  const createdAt = now.getTime()
-  const row: RequestRow = {
-    seq: request.seq,
-    reply: request.reply,
-    group: group.folder,
-    kind: 'held',
-    tool: held.action.name,
-    input: { ...held },
-    status: 'waiting',
-    outcome: null,
-    createdAt,
-    expiresAt: createdAt + Math.min(rules.approvalMs, patienceMs(request.reply)),
-  }
-  transaction.insertRequest(row)
-  context.effect({ kind: 'request_stored', request: row })
-  return null
-}
+const deny = (message: string): Judgement => ({ kind: 'deny', outcome: refused('denied', message) })
 
 /** What it does to what the context has seen. */
-function apply(traits: Traits, folder: string, taint: Taint, transaction: Transaction, at: number): void {
+function apply(
+  traits: Traits,
+  folder: string,
+  taint: Taint,
+  transaction: GuardContext['transaction'],
+  at: number,
+): void {
   const { shelf, reads, action } = traits
   const taken = shelf?.does === 'take' ? transaction.taint(folder, `shelf:${shelf.name}`) : clean
   transaction.addTaint(folder, folderContext, joined(reads, taken), action.name, at)
@@ -158,7 +143,7 @@ export const applyReleased = (
   traits: Traits,
   folder: string,
   rules: GuardRules,
-  context: Pick<OperationContext, 'transaction' | 'seen' | 'now'>,
+  context: GuardContext,
 ): void => apply(traits, folder, seenBy(folder, rules, context), context.transaction, context.now.getTime())
 
 /** What a held command was, read back from the store with the same care as from a file. */
@@ -202,12 +187,7 @@ const canonical = (value: unknown): unknown => {
 }
 
 /** A task that a tainted context made runs tainted, whenever it does and whatever context it gets. */
-export function noteTask(
-  taskId: unknown,
-  folder: string,
-  rules: GuardRules,
-  context: Pick<OperationContext, 'transaction' | 'now' | 'seen'>,
-): void {
+export function noteTask(taskId: unknown, folder: string, rules: GuardRules, context: GuardContext): void {
   if (typeof taskId !== 'string') return
   const { transaction, now } = context
   // It counts where it runs, which may be another group's.

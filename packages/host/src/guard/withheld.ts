@@ -1,6 +1,6 @@
 import type { Group, Task } from '@hatchway/protocol'
 import type { Taint } from '../base/taint.ts'
-import { nameContext, resultContext, taskContext } from './contexts.ts'
+import { nameContext, resultContext, type Texts, taskContext, textKey } from '../store/contexts.ts'
 import type { GuardRules } from './guard.ts'
 
 /**
@@ -15,11 +15,6 @@ export interface View {
   /** what the reader would have read, had nothing been left out so far */
   withheld(): Taint
 }
-
-/** What is known of texts, by group and context. */
-export type Texts = ReadonlyMap<string, Taint>
-
-export const textKey = (group: string, context: string): string => `${group} ${context}`
 
 const notice =
   '[withheld: whoever wrote this had read untrusted text or secrets. show_withheld has it shown to you, and you count as having read it]'

@@ -2,10 +2,8 @@ import type { Outcome } from '@hatchway/protocol'
 import type { ClaimedFile, Quarantine, Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Fault } from '../base/fault.ts'
-import type { Outbox } from '../chat/outbox/outbox.ts'
 import type { Effect } from '../commands/types.ts'
-import type { Agents } from '../runs/run-queue.ts'
-import type { Desk } from '../services/request-queue.ts'
+import type { RequestRow } from '../store/service-types.ts'
 import type { CommandRow } from '../store/types.ts'
 import type { Replies } from './replies.ts'
 import type { Snapshots } from './snapshots.ts'
@@ -22,20 +20,36 @@ export interface Effects {
   decided(seq: number, outcome: Outcome | undefined): void
 }
 
+/** Running sessions, as far as a decision concerns them. */
+interface Sessions {
+  /** its context begins anew with the next run */
+  forget(folder: string): void
+  finish(folder: string, runId: string): void
+  close(folder: string, runId?: string): void
+  kick(): void
+}
+
+/** Requests whose answer follows. */
+interface Requests {
+  accept(request: RequestRow): void
+  over(seq: number, outcome: Outcome): void
+  isHeld(seq: number): boolean
+}
+
 export interface EffectsOptions {
   spool(): Spool | undefined
   replies: Replies
   snapshots: Snapshots
-  outbox: Outbox | undefined
+  outbox: { kick(): void } | undefined
   quarantine: Quarantine
   groupAdded(folder: string): void
   groupRemoved(folder: string): void
   tasksChanged(): void
   groupsChanged(): void
   /** where agents run */
-  sessions(): Pick<Agents, 'forget' | 'finish' | 'close' | 'kick'> | undefined
+  sessions(): Sessions | undefined
   /** where services are asked: a daemon */
-  desk(): Desk | undefined
+  requests(): Requests | undefined
   log: Logger
   fault: Fault
 }
@@ -81,10 +95,10 @@ export function createEffects(options: EffectsOptions): Effects {
           visible = true
           break
         case 'request_stored':
-          options.desk()?.accept(effect.request)
+          options.requests()?.accept(effect.request)
           break
         case 'request_over':
-          options.desk()?.over(effect.seq, effect.outcome)
+          options.requests()?.over(effect.seq, effect.outcome)
           break
         case 'context_reset':
           options.sessions()?.forget(effect.folder)
@@ -135,7 +149,7 @@ export function createEffects(options: EffectsOptions): Effects {
       const { reply, outcome } = row
       // It is decided. An answer that cannot be placed for a while must not keep the content in memory.
       file.text = ''
-      if (!outcome && !repeated && (all.some(holds) || options.desk()?.isHeld(row.seq))) {
+      if (!outcome && !repeated && (all.some(holds) || options.requests()?.isHeld(row.seq))) {
         held.set(row.seq, { file, row })
         return
       }

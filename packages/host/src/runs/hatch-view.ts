@@ -13,8 +13,8 @@ import { join } from 'node:path'
 import { createFileReader, errorCode, type FileContent, type Owner } from '@hatchway/spool'
 import { z } from 'zod'
 import { type Layout, ownedDirectory } from '../base/layout.ts'
+import { empty } from '../base/remove-tree.ts'
 import type { Mount } from '../sandboxes/types.ts'
-import { empty } from './input-box.ts'
 
 /**
  * A hatch whose root a container may write to. Pynchy completes a todo by writing `todos.json.tmp` beside `todos.json` and

@@ -8,7 +8,6 @@ import type { Logger } from 'pino'
 import type { Layout } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
 import type { Config } from '../config.ts'
-import type { Worktrees } from '../plugins/worktrees/worktrees.ts'
 import { inside, mountsFor } from '../sandboxes/mounts.ts'
 import { createSentTexts, type SentTexts } from '../sandboxes/sent-texts.ts'
 import type { Mount, Sandbox, SandboxProcess, Sidecar } from '../sandboxes/types.ts'
@@ -31,6 +30,14 @@ const decisionMarginMs = 30_000
 /** how often the root of a hatch is looked at, where the container writes there */
 const lookMs = 200
 
+/** What a plugin gives a group's sandbox beside everything else. */
+interface RunMounts {
+  seenBy(
+    folder: string,
+    sandbox: Pick<Sandbox, 'isolated'>,
+  ): { mounts: readonly Mount[]; environment: Readonly<Record<string, string>> } | undefined
+}
+
 export function createLaunch(options: {
   config: Config
   layout: Layout
@@ -45,7 +52,7 @@ export function createLaunch(options: {
   /** of the group; those that are done, or not there, are left as they are */
   completeTodos?(folder: string, ids: readonly string[]): void
   /** what groups have of repositories; left out: nothing */
-  worktrees?: Pick<Worktrees, 'seenBy'> | undefined
+  worktrees?: RunMounts | undefined
 }): Launch {
   const { config, layout, owners, log } = options
 

@@ -14,8 +14,9 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { createLayout, layoutOf } from '../base/layout.ts'
 import { createLogger } from '../base/logger.ts'
 import { createContexts } from '../guard/contexts.ts'
+import { wipedAt } from '../store/contexts.ts'
 import { openStore } from '../store/sqlite.ts'
-import { createWiper, type WiperOptions, wipedAt } from './wipe.ts'
+import { createWiper, type WiperOptions } from './wipe.ts'
 
 const seen = { corrupted: true, secret: true }
 

@@ -7,7 +7,7 @@ import type { Fault } from '../base/fault.ts'
 import type { Layout } from '../base/layout.ts'
 import { done, refused } from '../base/outcome.ts'
 import { removeTree } from '../base/remove-tree.ts'
-import { carried, folderContext } from '../guard/contexts.ts'
+import { carried, folderContext, wipedAt } from '../store/contexts.ts'
 import type { Store } from '../store/types.ts'
 
 /**
@@ -38,9 +38,6 @@ export interface WiperOptions {
 }
 
 const wiped = '.wiped-'
-
-/** Under what the store keeps when a group was last wiped: the next run is told nothing that was said before. */
-export const wipedAt = (folder: string): string => `wiped ${folder}`
 
 export function createWiper(options: WiperOptions): Wiper {
   const { layout, store, log, fault, now } = options

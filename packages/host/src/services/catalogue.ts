@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Group, HostOffer, Services } from '@hatchway/protocol'
 import type { Logger } from 'pino'
-import type { Allowed, Service, ServiceTool, TrustLabels } from '../commands/service-tools.ts'
+import type { Service, ServiceTool } from '../commands/service-tools.ts'
+import { isAllowed, type ToolCatalogue } from '../commands/service-tools.ts'
 import { tightened } from '../guard/gates.ts'
+import type { TrustLabels } from '../guard/labels.ts'
 
 /** Every tool of every service, by its name, and which groups may use it. */
-export interface Catalogue {
-  find(name: string): ServiceTool | undefined
+export interface Catalogue extends ToolCatalogue {
   /** in the order in which the services were given */
   toolsFor(group: Group): readonly ServiceTool[]
   services(): readonly ServiceReport[]
@@ -93,13 +94,6 @@ export function createCatalogue(options: {
       )
     },
   }
-}
-
-/** Folders are told apart without case, as everywhere. */
-export const isAllowed = (allowed: Allowed, group: Pick<Group, 'folder' | 'main'>): boolean => {
-  if (allowed === 'all') return true
-  if (allowed === 'main') return group.main
-  return allowed.some(folder => folder.toLowerCase() === group.folder.toLowerCase())
 }
 
 /** Changes when what any group may ask for does. */

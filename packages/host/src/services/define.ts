@@ -1,14 +1,8 @@
 import type { ErrorCode, JsonSchema } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import type {
-  Allowed,
-  Checked,
-  LaterTool,
-  Service,
-  ServiceContext,
-  TrustLabels,
-} from '../commands/service-tools.ts'
+import type { Allowed, Checked, LaterTool, Service, ServiceContext } from '../commands/service-tools.ts'
+import type { TrustLabels } from '../guard/labels.ts'
 
 export const defaultTimeoutMs = 120_000
 export const defaultAnswerBytes = 1_048_576

@@ -1,7 +1,6 @@
 import type { Taint } from '../base/taint.ts'
-import { folderContext } from '../guard/contexts.ts'
-import { type Texts, textKey } from '../guard/withheld.ts'
 import type { Connection } from './connection.ts'
+import { folderContext, type Texts, textKey } from './contexts.ts'
 
 /** Why a context is tainted: what it read first, and when. */
 export interface TaintRow {

@@ -1,6 +1,6 @@
 import type { ServiceContext } from '../../commands/service-tools.ts'
+import { isAllowed } from '../../commands/service-tools.ts'
 import type { CalendarAccount, CalendarAccounts } from '../../config/calendars.ts'
-import { isAllowed } from '../../services/catalogue.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { markOf } from './event-id.ts'
 import { findCalendars, nameCalendars } from './names.ts'

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import type { Service, ServiceContext, TrustLabels } from '../../commands/service-tools.ts'
+import type { Service, ServiceContext } from '../../commands/service-tools.ts'
+import type { TrustLabels } from '../../guard/labels.ts'
 import { defineService, ServiceRefusal } from '../../services/define.ts'
 import { openMemoryThread } from '../../store/memories/open.ts'
 import type { MemoryLimits, MemoryRequest } from '../../store/memories/types.ts'

@@ -13,9 +13,9 @@ import { nextRun } from '../../commands/schedule.ts'
 import type { Work } from '../../commands/service-tools.ts'
 import type { Effect } from '../../commands/types.ts'
 import type { Config } from '../../config.ts'
-import { folderContext, nameContext, taskContext } from '../../guard/contexts.ts'
 import type { Effects } from '../../outcomes/effects.ts'
 import { ServiceRefusal } from '../../services/define.ts'
+import { folderContext, nameContext, taskContext } from '../../store/contexts.ts'
 import type { Store, Transaction } from '../../store/types.ts'
 
 /**
