@@ -7,8 +7,61 @@ const only = (name, from, allowed, why) => ({
   to: { path: '^(packages|bench|scripts)/', pathNot: [from, ...allowed] },
 })
 
+/** The rooms of packages/host/src, from the top down: each may import those after it. docs/architecture.md says why. */
+const rooms = [
+  'import',
+  'assemble',
+  'doctor',
+  'client',
+  'api',
+  'backup',
+  'plugins',
+  'runs',
+  'chat',
+  'services',
+  'intake',
+  'outcomes',
+  'commands',
+  'guard',
+  'sandboxes',
+  'store',
+  'supervisor',
+  'base',
+  'config',
+]
+/** What packages export stands beside the rooms, above them; settings are at the bottom. */
+const entries = ['index', 'api', 'service']
+const tests = '\\.test\\.ts$|/testing(/|\\.ts$)'
+const downwards = rooms.map((room, i) => ({
+  name: `host-${room}-imports-downwards`,
+  severity: 'error',
+  from: {
+    path: `^packages/host/src/${room}[/.]`,
+    pathNot: [tests, `^packages/host/src/(${entries.join('|')})\\.ts$`],
+  },
+  to: {
+    path: [
+      `^packages/host/src/(${entries.join('|')})\\.ts$`,
+      ...(i === 0 ? [] : [`^packages/host/src/(${rooms.slice(0, i).join('|')})/`]),
+    ],
+  },
+}))
+
 module.exports = {
   forbidden: [
+    ...downwards,
+    {
+      name: 'plugins-do-not-know-each-other',
+      severity: 'error',
+      from: { path: '^packages/host/src/plugins/([^/]+)/', pathNot: tests },
+      to: { path: '^packages/host/src/plugins/', pathNot: '^packages/host/src/plugins/$1/' },
+    },
+    {
+      name: 'source-does-not-import-tests',
+      severity: 'error',
+      from: { path: '^packages/[^/]+/src/', pathNot: tests },
+      to: { path: [tests, '^packages/[^/]+/proof/'] },
+    },
     only(
       'spool-stands-alone',
       '^packages/spool/',
@@ -69,9 +122,9 @@ module.exports = {
     },
     {
       name: 'sqlite-stays-in-store',
-      comment: 'one room knows how things are stored',
+      comment: 'one room knows how things are stored; the lock of a data directory is a lock of SQLite',
       severity: 'error',
-      from: { path: '^packages/(host|cli)/src', pathNot: '^packages/host/src/store/' },
+      from: { path: '^packages/(host|cli)/src', pathNot: '^packages/host/src/(store/|base/lock-file)' },
       to: { path: '^node:sqlite$|^sqlite$' },
     },
     {

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
-import { bounded } from '../testing.ts'
+import { bounded } from '../base/testing.ts'
 import { createStaticFiles } from './static-files.ts'
 
 test('a path costs little however it is made: whoever asks need not have signed in', () => {

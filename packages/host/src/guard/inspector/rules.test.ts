@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Taint } from '../../base/taint.ts'
-import { bounded } from '../../testing.ts'
+import { bounded } from '../../base/testing.ts'
 import { judgeAction, judgeText } from './rules.ts'
 
 const clean: Taint = { corrupted: false, secret: false }

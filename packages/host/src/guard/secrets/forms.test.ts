@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bounded } from '../../testing.ts'
+import { bounded } from '../../base/testing.ts'
 import { findForms } from './forms.ts'
 
 test('a search costs little however the text is made: the inspector’s rules do it where everybody waits', () => {
