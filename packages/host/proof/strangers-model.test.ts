@@ -184,6 +184,10 @@ attempt(`programs of other projects${missing.length > 0 ? ` (needs ${missing.joi
         expect(await say(group)).toContain(`All done, says ${group}.`)
         await until(async () => (await house.texts(group)).includes(`On it, says ${group}.`))
         await isDone(group)
+        // What is recorded is what was used, and not the host's default.
+        const image = place === 'bubblewrap' ? null : 'localhost/stranger:latest'
+        const driver = place === 'bubblewrap' ? 'command' : 'image'
+        expect(await house.runs(group)).toMatchObject([{ sandbox: place, image, driver }])
         const asked = api.requests.filter(request => groupIn(request) === group)
         expect(asked.length).toBeGreaterThan(1)
         expect(asked.every(({ headers }) => headers['x-api-key'] === key)).toBe(true)
