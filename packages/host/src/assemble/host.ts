@@ -630,6 +630,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
               `${by} stopped your last turn before it was finished. What you had done until then stays done.`,
             ),
           ),
+        waitsForPeople: requests.waitsForPeople,
         turnStopped: folder => {
           requests.turnStopped(folder)
           const isAtWork = () =>

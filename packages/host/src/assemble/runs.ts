@@ -47,6 +47,8 @@ export interface OpenAgentsOptions {
   cutOff(group: Group, runId: string, by: string): void
   /** nobody waits for what the group's agent had put to people in the turn that was stopped */
   turnStopped(folder: string): void
+  /** whether something that the group's agent has asked for waits for a person */
+  waitsForPeople(folder: string): boolean
   /** the group's container is gone, and with it whoever waited for answers */
   gone(folder: string, runId: string): void
   /** resolves once everything is decided that lies in the group's directories */
@@ -212,6 +214,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     said: options.said,
     cutOff: options.cutOff,
     turnStopped: options.turnStopped,
+    waitsForPeople: options.waitsForPeople,
     gone(folder, runId) {
       health.runEnded(runId)
       options.gone(folder, runId)

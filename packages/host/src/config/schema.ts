@@ -226,7 +226,9 @@ const agents = z.strictObject({
     .describe('How long a session without work stays, to answer a follow-up at once.'),
   runMs: whole(1000, day)
     .default(1_800_000)
-    .describe('How long a session may work on one turn before it is ended.'),
+    .describe(
+      'How long a session may work on one turn before it is ended. While a person is asked, it does not count.',
+    ),
   closeMs: whole(100, 600_000)
     .default(10_000)
     .describe('How long a session that was asked to finish may take before it is ended.'),

@@ -379,6 +379,24 @@ test('a turn that takes too long is ended', async () => {
   expect(rig.runs()[0]?.error).toContain('worked on one turn')
 })
 
+test('the time that a person takes to decide is not counted as the turn’s', async () => {
+  let isWaiting = true
+  let looks = 0
+  const rig = await openRig({ agents: { runMs: 1000 } }, {}, process.execPath, () => ({
+    waitsForPeople: () => {
+      looks++
+      return isWaiting
+    },
+  }))
+  rig.say('family', 'hang')
+  // Its time was up before the first look.
+  await until(() => looks > 2)
+  expect(rig.runs()[0]?.status).toBe('running')
+  isWaiting = false
+  await until(() => rig.runs()[0]?.status === 'failed')
+  expect(rig.runs()[0]?.error).toContain('worked on one turn')
+})
+
 test('rubbish on standard output is noted and harms nothing', async () => {
   const rig = await openRig()
   rig.say('family', 'rubbish')

@@ -51,6 +51,8 @@ export interface AgentsOptions {
   cutOff?(group: Group, runId: string, by: string): void
   /** nobody waits for what the group's agent had put to people in the turn that was stopped */
   turnStopped?(folder: string): void
+  /** whether something that the group's agent has asked for waits for a person */
+  waitsForPeople?(folder: string): boolean
   /** what the group's agent has said lately, oldest first */
   lately?(folder: string): readonly MessageRow[]
   /** when the group's files were last wiped: what its agent had said by then it does not know any more */
@@ -327,6 +329,7 @@ export function createAgents(options: AgentsOptions): Agents {
         if (state !== 'working') kick()
       },
       cutOff: by => options.cutOff?.(group, runId, by),
+      waitsForPeople: () => options.waitsForPeople?.(group.folder) === true,
       turnStopped: () => options.turnStopped?.(group.folder),
       notices: refusals,
       hasRoom: kick,

@@ -90,6 +90,8 @@ export interface SessionOptions {
   cutOff(by: string): void
   /** nobody waits for what the turn had put to people: said when it is told to stop, and again when it has */
   turnStopped?(): void
+  /** whether what it has asked for waits for a person */
+  waitsForPeople?(): boolean
   /** what its agent is to hear with the next follow-up; asked once for each */
   notices?(): readonly string[]
   /** there may be room for follow-ups that there was not before */
@@ -119,6 +121,8 @@ const unaskedLimit = 20
 /** messages in the middle of one turn */
 const betweenLimit = 100
 const silence = 'The agent ended without an answer.'
+/** between two looks whether a person has decided, once a turn takes long */
+const waitingLookMs = 1000
 /** how long an exit may take once nothing runs any more */
 const lostMs = 10_000
 
@@ -186,7 +190,7 @@ export function startSession(options: SessionOptions): Session {
     clearTimeout(timer)
     state = next
     if (!gone && next === 'working') {
-      alarm(limits.runMs, interrupt)
+      alarm(limits.runMs, tooLong)
     }
     if (!gone && next === 'idle') alarm(limits.idleMs, close)
     if (!gone && next === 'stopping') alarm(limits.closeMs, () => cutOff('it did not stop when asked to'))
@@ -210,6 +214,14 @@ export function startSession(options: SessionOptions): Session {
       options.log.warn({ err: error, ...about }, 'a session could not be asked to finish and is ended')
       kill(`it could not be asked to finish (${codeOf(error)})`)
     }
+  }
+
+  /** The time that a person takes is not the agent's: its turn then has all of its own time again. */
+  const tooLong = () => {
+    if (!options.waitsForPeople?.()) return interrupt()
+    const look = () =>
+      options.waitsForPeople?.() ? alarm(waitingLookMs, look) : alarm(limits.runMs, tooLong)
+    look()
   }
 
   const interrupt = () => {

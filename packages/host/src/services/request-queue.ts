@@ -40,6 +40,8 @@ export interface Desk {
   isWaiting(seq: number): boolean
   /** somebody has to look at it before it happens, and its end is not durable yet */
   isHeld(seq: number): boolean
+  /** a person has been asked something for the group, whose agent waits for the answer */
+  waitsForPeople(folder: string): boolean
   /** whoever wanted it does not wait any longer: rules may still let it happen, but no person is asked about it */
   isAbandoned(seq: number): boolean
   stop(): Promise<void>
@@ -277,12 +279,14 @@ export function createDesk(options: DeskOptions): Desk {
 
   /** Nobody waits for it: people are not asked, or no longer. What rules decide goes on, as it was accepted. */
   const abandon = (work: Work, why: string) => {
-    const { seq, kind, reply } = work.request
+    const { kind, reply } = work.request
     // What was asked without an id nobody ever waited for: a person may still let it happen.
     if (kind !== 'question' && (kind !== 'held' || reply === null)) return
     work.isAbandoned = true
-    if (kind === 'question' || options.isAsked?.(seq)) finish(work, takenBack(why))
+    if (isWithPeople(work)) finish(work, takenBack(why))
   }
+  const isWithPeople = ({ request: { seq, kind } }: Work): boolean =>
+    kind === 'question' || (kind === 'held' && options.isAsked?.(seq) === true)
 
   const toolOf = ({ kind, tool: name }: RequestRow): Asked | undefined => {
     if (kind === 'work') {
@@ -432,6 +436,10 @@ export function createDesk(options: DeskOptions): Desk {
       const work = works.get(seq)
       return work !== undefined && !work.outcome
     },
+    waitsForPeople: folder =>
+      ofGroup(folder).some(
+        work => !work.outcome && !work.isAbandoned && work.request.reply !== null && isWithPeople(work),
+      ),
     isAbandoned: seq => works.get(seq)?.isAbandoned === true,
     isHeld: seq => works.get(seq)?.request.kind === 'held',
     open: () => [...works.values()].map(({ request }) => request),
