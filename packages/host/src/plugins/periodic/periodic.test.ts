@@ -9,7 +9,9 @@ import { openStore } from '../../store/sqlite.ts'
 import { createPeriodicAgents } from './periodic.ts'
 
 async function open(openTasks = 1000) {
-  const layout = layoutOf(temporaryFolder('periodic'))
+  const data = temporaryFolder('periodic')
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+  const layout = layoutOf(data)
   createLayout(layout)
   const store = openStore({ path: layout.database, durability: 'process' })
   onTestFinished(() => store.close())
