@@ -11,6 +11,7 @@ import {
   describeClientEnded,
   describeEnding,
   describeIsolation,
+  describeLeftovers,
   describeLimits,
   describeModel,
   describeNeverBegun,
@@ -60,6 +61,7 @@ else {
     describeOrphans('docker', subject, true)
     describeNeverBegun('docker', subject, engine.ask)
     describeClientEnded('docker', subject, engine.ask)
+    describeLeftovers('docker', subject, engine.ask)
     describeSidecar('docker', subject, async () => (await engine.ask('ps', '--all', '--quiet')).stdout)
 
     test('an image that is missing ends the run with a sentence that says what to do', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash, randomUUID } from 'node:crypto'
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { markedProcesses, markVariable, runningProcess, sealedMarkOf, signal } from '../base/processes.ts'
@@ -76,6 +76,12 @@ const besideName = 'The program beside the container, which leads to the model,'
 /** Node with the forwarder: 49 MB, of which 39 MB are pages of its program file, and 7 threads on two processors. */
 const sidecarLimits = { memoryMb: 128, processes: 32, cpus: 1, temporaryMb: 1 }
 
+/** the start of a run id that only `check` gives; then the time follows */
+const trialPrefix = 'trial-'
+const longestTrialMs = 600_000
+/** In a folder of this name is what a run needs beside its container; it tells whose it is. */
+export const scratchPrefix = (engine: string, installation: string): string =>
+  `hatchway-run-${createHash('sha256').update(`${engine}/${installation}`).digest('hex').slice(0, 12)}-`
 /** how often the processes of a sidecar are looked at */
 const watchMs = 500
 
@@ -96,6 +102,8 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
   const startMs = options.startMs ?? 30_000
   const environment = options.environment ?? process.env
   const live = new Set<string>()
+  /** folders of runs of this process */
+  const scratches = new Set<string>()
   const images = new Map<string, Promise<string | undefined>>()
   let known: EngineFacts | undefined
 
@@ -151,9 +159,10 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
 
   /** An engine may answer and yet run nothing: no user numbers to map, no cgroups. Only a run shows it. */
   async function trial(): Promise<string | undefined> {
+    const clearing = clearTrials()
     const started = await start({
       installation: options.installation ?? 'check',
-      runId: randomUUID(),
+      runId: `${trialPrefix}${Date.now()}-${randomUUID()}`,
       group: { folder: 'check' },
       command: ['/bin/sh', '-c', 'exit 0'],
       workingDirectory: '/',
@@ -163,12 +172,23 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       user: { uid: process.getuid?.() || 1000, gid: process.getgid?.() || 1000 },
       limits: { memoryMb: 64, processes: 16, cpus: 1, temporaryMb: 1 },
     })
+    await clearing
     if (!(await within(startMs, started.exited))) {
       await started.kill()
       return `an empty container did not end within ${startMs / 1000} s.`
     }
     const { code, signal: name, problem } = await started.exited
     return code === 0 ? undefined : (problem ?? `an empty container ended with ${code ?? name}.`)
+  }
+
+  /** Whoever tried them was killed, and may never start again: no trial takes so long, whosever it is. */
+  async function clearTrials(): Promise<void> {
+    const all = (await containers([labels.run])) ?? []
+    const old = all.filter(({ runId }) => {
+      const begun = new RegExp(`^${trialPrefix}(\\d+)-`).exec(runId)?.[1]
+      return begun !== undefined && Date.now() - Number(begun) > longestTrialMs
+    })
+    if (old.length > 0) await remove(old.map(({ id }) => id))
   }
 
   /** undefined: it is there */
@@ -257,7 +277,8 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     const base = await ground(spec, found)
     if (base.problem !== undefined) return stillborn(name, base.problem)
     // Podman leaves a file named `oom` in the current directory of whoever started a run that took too much memory.
-    const scratch = mkdtempSync(join(tmpdir(), 'hatchway-run-'))
+    const scratch = mkdtempSync(join(tmpdir(), scratchPrefix(engine.name, spec.installation)))
+    scratches.add(basename(scratch))
     writeFileSync(join(scratch, profileName), containerProfile())
     const beside = spec.sidecar && (await startSidecar(path, name, spec, spec.sidecar, found, scratch))
     if (beside && 'problem' in beside) {
@@ -478,6 +499,10 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       for (const { runId } of markedProcesses(engine.name, installation).filter(orphaned)) {
         runs.add(runId)
         await endMarked(installation, runId)
+      }
+      for (const folder of readdirSync(tmpdir())) {
+        if (!folder.startsWith(scratchPrefix(engine.name, installation)) || scratches.has(folder)) continue
+        rmSync(join(tmpdir(), folder), { recursive: true, force: true })
       }
       return [...runs]
     },

@@ -7,6 +7,7 @@ import {
   describeClientEnded,
   describeEnding,
   describeIsolation,
+  describeLeftovers,
   describeLimits,
   describeModel,
   describeNeverBegun,
@@ -41,6 +42,7 @@ else {
     describeOrphans('podman', subject, true)
     describeNeverBegun('podman', subject, engine.ask)
     describeClientEnded('podman', subject, engine.ask)
+    describeLeftovers('podman', subject, engine.ask)
     describeSidecar('podman', subject, async () => (await engine.ask('ps', '--all', '--quiet')).stdout)
 
     test('an image that is missing ends the run with a sentence that says what to do', async () => {

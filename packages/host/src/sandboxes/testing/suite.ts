@@ -25,6 +25,7 @@ import type { ModelUsage } from '../../runs/model-gateway/usage.ts'
 import { until } from '../child.ts'
 import { inside, mountsFor } from '../mounts.ts'
 import type { Mount, Sandbox, SandboxExit, SandboxProcess, SandboxSpec } from '../types.ts'
+import { scratchPrefix } from '../oci.ts'
 import type { EngineRig } from './engines.ts'
 import type { Errand } from './runner.process.ts'
 
@@ -669,6 +670,46 @@ export function describeNeverBegun(title: string, subject: () => Subject, ask: E
     expect(await sandbox.endOrphans(`${installation}-beside-us`)).toEqual([])
     expect(await sandbox.endOrphans(installation)).toEqual(['never-began'])
     expect((await ask('ps', '--all', '--quiet')).stdout).toBe('')
+  })
+}
+
+export function describeLeftovers(
+  title: 'docker' | 'podman',
+  subject: () => Subject,
+  ask: EngineRig['ask'],
+): void {
+  test(`${title}: the folder of a killed host’s run is removed at the next start`, async () => {
+    const killedHost = elsewhere(subject())
+    const spec = specOf(prepare(agentUser), "console.log('up'); setInterval(() => {}, 1000)")
+    const folders = () =>
+      readdirSync(tmpdir()).filter(name => name.startsWith(scratchPrefix(title, spec.installation)))
+    const orphan = await killedHost.start(spec)
+    expect(await firstLine(orphan)).toBe('up')
+    expect(folders()).toHaveLength(1)
+    process.kill(killedHost.pid(), 'SIGKILL')
+    expect(await subject().sandbox.endOrphans(spec.installation)).toEqual([spec.runId])
+    expect(folders()).toEqual([])
+  })
+
+  test(`${title}: a container that somebody tried the engine with long ago is removed by the next who does`, async () => {
+    const { sandbox } = subject()
+    expect(await sandbox.check()).toMatchObject({ available: true })
+    const [image = ''] = (await ask('images', '--format', '{{.Repository}}:{{.Tag}}')).stdout.split('\n')
+    const tried = (at: number) =>
+      ask(
+        'create',
+        '--label',
+        'hatchway.installation=gone',
+        '--label',
+        `hatchway.run=trial-${at}-x`,
+        image,
+        '/x',
+      )
+    await tried(Date.now() - 3_600_000)
+    const young = (await tried(Date.now())).stdout.trim()
+    onTestFinished(async () => void (await ask('rm', '--force', young)))
+    expect(await sandbox.check()).toMatchObject({ available: true })
+    expect((await ask('ps', '--all', '--quiet', '--no-trunc')).stdout.trim()).toBe(young)
   })
 }
 
