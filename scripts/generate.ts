@@ -1,7 +1,7 @@
 /**
- * Writes what docs/ says about the protocol and the API from the schemas that check them: docs/schemas/*.json,
- * docs/openapi.json, and the tables in docs/protocol.md between their markers. With --check nothing is written, and a
- * file that is out of date is an error.
+ * Writes the parts of docs/ that follow from the code: docs/schemas/*.json and docs/openapi.json from the schemas that
+ * check commands and API answers, and, between markers, the tables in docs/protocol.md and the picture of the host's
+ * rooms in docs/architecture.md. With --check nothing is written, and a file that is out of date is an error.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,10 +9,12 @@ import { fileURLToPath } from 'node:url'
 import { commandTypes, errorCodes, type JsonSchema, jsonSchemas, payloadJsonSchema } from '@hatchway/protocol'
 import { openApiDocument } from '../packages/host/src/api/openapi.ts'
 import { published } from '../packages/host/src/api/routes.ts'
+import { roomGraph } from './room-graph.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 const schemaFolder = join(docs, 'schemas')
-const protocolPage = join(docs, 'protocol.md')
+/** pages with generated blocks */
+const pages = ['protocol.md', 'architecture.md']
 
 const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
 
@@ -67,16 +69,18 @@ const errorTable = (): string =>
     Object.entries(errorCodes).map(([code, advice]) => [`\`${code}\``, advice]),
   )
 
-const tables: Record<string, () => string> = { commands: commandTable, errors: errorTable }
+const blocks: Record<string, () => string> = { commands: commandTable, errors: errorTable, rooms: roomGraph }
 
 const block = /<!-- generated: (\w+) -->[\s\S]*?<!-- \/generated -->/g
 
-const withTables = (page: string): string =>
-  page.replace(block, (_, name: string) => {
-    const made = tables[name]
-    if (!made) throw new Error(`docs/protocol.md asks for a table named ${name}, which there is not`)
+const withBlocks = (page: string, text: string): string => {
+  if (text.search(block) === -1) throw new Error(`docs/${page} has no markers around its generated part`)
+  return text.replace(block, (_, name: string) => {
+    const made = blocks[name]
+    if (!made) throw new Error(`docs/${page} asks for ${name}, which nothing here generates`)
     return `<!-- generated: ${name} -->\n${made()}\n<!-- /generated -->`
   })
+}
 
 const current = (path: string): string | undefined => {
   try {
@@ -93,7 +97,10 @@ for (const [name, schema] of Object.entries(jsonSchemas())) {
   wanted.set(join(schemaFolder, `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`)
 }
 wanted.set(join(docs, 'openapi.json'), `${JSON.stringify(openApiDocument(published), null, 2)}\n`)
-wanted.set(protocolPage, withTables(readFileSync(protocolPage, 'utf8')))
+for (const page of pages) {
+  const path = join(docs, page)
+  wanted.set(path, withBlocks(page, readFileSync(path, 'utf8')))
+}
 
 const outdated = [...wanted].filter(([path, content]) => current(path) !== content).map(([path]) => path)
 const leftOver = readdirSync(schemaFolder)
