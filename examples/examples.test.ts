@@ -27,9 +27,9 @@ async function openDesk() {
   const socket = join(directory, 'desk.sock')
   const channel = createLinesChannel({ jid: desk.jid, socket })
   await channel.connect?.({
-    receive: async message => chats.reception.receive(channel.name, message),
-    choose: async choice => chats.reception.choose(channel.name, choice),
-    decide: async ruling => chats.reception.decide(channel.name, ruling),
+    receive: async message => chats.inbound.receive(channel.name, message),
+    choose: async choice => chats.inbound.choose(channel.name, choice),
+    decide: async ruling => chats.inbound.decide(channel.name, ruling),
   })
   const outbox = createOutbox({
     store,

@@ -61,7 +61,7 @@ export const startDaemon = (options: HatchwayOptions): Daemon => {
       if (choice === undefined) return 'agents are not started'
       return choice.sandbox === undefined ? choice.reason : undefined
     },
-    sessions: async () => (await daemon).host.agents()?.agents.running().length ?? 0,
+    sessions: async () => (await daemon).host.agents()?.queue.running().length ?? 0,
     stop: async () => (await daemon).stop(),
   }
 }

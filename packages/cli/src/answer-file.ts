@@ -21,7 +21,7 @@ export async function waitForAnswer(
   }
 }
 
-/** The directory is the container's to write to, so what lies there is not simply read (lessons 4 and 5). */
+/** The directory is the container's to write to, so what lies there is not simply read. */
 function readAnswer(directory: string, id: string): Record<string, unknown> | undefined {
   const pinned = pinDirectory(directory)
   if (typeof pinned === 'string') return undefined

@@ -300,7 +300,7 @@ test('a question is answered at the terminal by typing its number', async () => 
     patience,
   )
   const [asked] = host.store.questions.open()
-  host.chats?.reception.choose('web', {
+  host.chats?.inbound.choose('web', {
     jid: 'web:main',
     id: String(asked?.seq),
     question: 2,
@@ -364,7 +364,7 @@ test('ends when the daemon does', async () => {
 
 test.each([true, false])('runs are listed and shown; with a daemon: %s', async withDaemon => {
   const { data, answer, host, stop } = await open()
-  host.chats?.reception.receive('web', { jid: 'web:main', sender: 'x', senderName: 'X', text: 'hi', at: 0 })
+  host.chats?.inbound.receive('web', { jid: 'web:main', sender: 'x', senderName: 'X', text: 'hi', at: 0 })
   await answer('main', 'done \u0007')
   if (!withDaemon) await stop()
   const run = async (...args: string[]) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type CommandType, type DialectName, payloads } from '@hatchway/protocol'
 import { post } from '@hatchway/spool'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { operations } from '../src/commands/index.ts'
+import { commandDefinitions } from '../src/commands/index.ts'
 import type { ConfigInput } from '../src/config.ts'
 import { createContexts } from '../src/guard/contexts.ts'
 import { wipedAt } from '../src/store/contexts.ts'
@@ -82,7 +82,7 @@ const asked = async (live: Live, id: string) => {
   const seqOf = () =>
     live.host
       .services()
-      ?.desk.open()
+      ?.requestQueue.open()
       .find(({ reply }) => reply?.id === id)?.seq ?? -1
   await until(`somebody is asked about ${id}`, () => approvals(live).isAsked(seqOf()))
   return String(seqOf())
@@ -390,7 +390,9 @@ test('the table in the documents has these rows, and those that other tests prov
 test('every command that can act on another group is in the table', () => {
   const listed = Object.keys(rows).join()
   const own = ['refresh_groups', 'deploy', 'reset_context', 'finished_work', 'sync_worktree', 'call_service']
-  const rest = Object.keys(operations).filter(type => !listed.includes(`\`${type}\``) && !own.includes(type))
+  const rest = Object.keys(commandDefinitions).filter(
+    type => !listed.includes(`\`${type}\``) && !own.includes(type),
+  )
   expect(rest).toEqual(['show_withheld', 'ask_user', 'cancel_request', 'check_shell'])
 })
 

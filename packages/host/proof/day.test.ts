@@ -10,7 +10,7 @@ import { createOwners } from '../src/base/owners.ts'
 import { createRetries } from '../src/base/retry.ts'
 import { createInputBox } from '../src/runs/input-box.ts'
 import { createLaunch } from '../src/runs/launch.ts'
-import { createAgents } from '../src/runs/run-queue.ts'
+import { createRunQueue } from '../src/runs/run-queue.ts'
 import { rightsOf } from '../src/runs/scheduler/rights.ts'
 import { createScheduler } from '../src/runs/scheduler/scheduler.ts'
 import { createProcessSandbox } from '../src/sandboxes/process.ts'
@@ -137,7 +137,7 @@ test('a day of 200 groups with 10 concierge sessions at a time: 230 occurrences,
   let busy = 0
   let busiest = 0
   const launched: string[] = []
-  const agents = createAgents({
+  const agents = createRunQueue({
     config,
     store: store.agents,
     group: store.group,

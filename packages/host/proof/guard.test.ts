@@ -67,7 +67,7 @@ const asked = async (live: Live, id: string) => {
   const seqOf = () =>
     live.host
       .services()
-      ?.desk.open()
+      ?.requestQueue.open()
       .find(({ reply }) => reply?.id === id)?.seq
   await until(`somebody is asked about ${id}`, () => approvals(live).isAsked(seqOf() ?? -1))
   return String(seqOf())
@@ -181,7 +181,7 @@ describe('an agent that has read what strangers wrote', () => {
       folder: 'new',
       trigger: '@x',
     })
-    const held = () => live.host.services()?.desk.open() ?? []
+    const held = () => live.host.services()?.requestQueue.open() ?? []
     await until('all are held', () => held().length === 3)
     await until('all are asked about', () => held().every(({ seq }) => approvals(live).isAsked(seq)))
     const said = () => live.host.store.messages({}).filter(({ kind }) => kind !== 'approval')

@@ -85,7 +85,7 @@ beforeAll(async () => {
   await until('every file is handled', () => live.events.length >= all.length)
   // What is held for a person keeps its file until somebody decides.
   const heldFiles = () =>
-    (live.host.services()?.desk.open() ?? []).filter(({ kind }) => kind === 'held').length
+    (live.host.services()?.requestQueue.open() ?? []).filter(({ kind }) => kind === 'held').length
   await until(
     'every answer is given',
     () =>
@@ -94,7 +94,7 @@ beforeAll(async () => {
   )
 
   await until('everything the host does itself is done', () =>
-    (live.host.services()?.desk.open() ?? []).every(({ kind }) => kind !== 'work'),
+    (live.host.services()?.requestQueue.open() ?? []).every(({ kind }) => kind !== 'work'),
   )
 
   journal = grouped(live.host.store.commands({ limit: 100_000 }), row => `${row.group}/${row.file}`)

@@ -19,7 +19,7 @@ const approvals = () => {
   if (!live.host.chats?.approvals) throw new Error('there are no approvals')
   return live.host.chats.approvals
 }
-const open = () => live.host.services()?.desk.open() ?? []
+const open = () => live.host.services()?.requestQueue.open() ?? []
 /** Its name looks like a secret, so that a person is asked. */
 const registration = (folder: string) => ({ jid: `${folder}@chat`, name: token, folder, trigger: '@x' })
 const send = (folder: string, content: object) => {

@@ -12,7 +12,7 @@ import { openLive, temporaryFolder, until } from './live.ts'
 /**
  * A data directory as the first version of the store left it when it was killed at work: rows in every table, a file
  * that waits, one that is claimed, one that is decided, and one that was refused. All of it is written down here as
- * that version wrote it, so that whatever comes later still has to understand it (lesson 30).
+ * that version wrote it, so that whatever comes later still has to understand it.
  */
 function firstVersion(): { data: string; layout: Layout } {
   const data = temporaryFolder('upgrade')

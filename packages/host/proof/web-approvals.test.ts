@@ -181,7 +181,7 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     await page.locator('.choices .more:focus').waitFor()
     await page.keyboard.press('Tab')
     await page.keyboard.type('half a rea')
-    host.host.chats?.reception.note({ folder: 'main', jid: 'web:main' }, 'x', 'something else is said')
+    host.host.chats?.inbound.note({ folder: 'main', jid: 'web:main' }, 'x', 'something else is said')
     await page.getByText('something else is said').waitFor()
     await page.keyboard.type('son')
     await page.keyboard.press('Enter')

@@ -127,7 +127,7 @@ describe(`Questions in a browser${program === undefined ? ' (needs chromium)' : 
     await page.locator('.card input:focus').waitFor()
     await page.keyboard.type('it is ')
     host.host.chats?.typing('web:main', true)
-    host.host.chats?.reception.note({ folder: 'main', jid: 'web:main' }, 'x', 'something else is said')
+    host.host.chats?.inbound.note({ folder: 'main', jid: 'web:main' }, 'x', 'something else is said')
     await page.getByText('something else is said').waitFor()
     await page.keyboard.type('the sea')
     await page.keyboard.press('Enter')

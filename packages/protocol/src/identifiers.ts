@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Names that go into paths or keys are checked against a pattern before any use (lessons 6 and 7). */
+/** Names that go into paths or keys are checked against a pattern before any use. */
 const reservedFolders = new Set(['errors', 'global'])
 
 export const folderSchema = z

@@ -47,7 +47,7 @@ const countKeys = (root: Record<string, unknown>, checkStrings: boolean): number
 /**
  * One JSON object, nested no deeper than allowed, naming each key once. Depth is measured before anything is built,
  * so a million brackets cost one look at each of the first few. JSON has exactly one colon outside strings for every
- * key, so fewer keys than colons in the result means that a key came twice. Messages never quote the file (lesson 13).
+ * key, so fewer keys than colons in the result means that a key came twice. Messages never quote the file.
  *
  * `incomplete` says that the text may be the beginning of a document whose writer is not done yet (promise 1). Where its
  * time is over (`mayGrow` is false) a long text is not searched for that.

@@ -21,7 +21,7 @@ const addressed = (type: unknown, id: string): ReplyAddress => {
 
 /**
  * The request id of a file in anyone's dialect but Hatchway's own. The id becomes a file name, so one that does not
- * fit the pattern is refused and gets no answer (lesson 6).
+ * fit the pattern is refused and gets no answer.
  */
 export const requestOf = (body: IncomingFile['body']): Request => {
   const name = body.request_id == null ? 'requestId' : 'request_id'

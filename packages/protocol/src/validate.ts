@@ -20,7 +20,7 @@ const units: Record<string, string> = { string: ' characters', array: ' entries'
 const fieldsOf = (schema: unknown): string[] =>
   schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
 
-/** The rule that was broken, in words. Never the value that broke it (lesson 13). */
+/** The rule that was broken, in words. Never the value that broke it. */
 const rule = (issue: Issue): string => {
   switch (issue.code) {
     case 'invalid_type':
@@ -67,7 +67,7 @@ export const isRefusal = (command: Command | Refusal): command is Refusal => 'co
 
 const readable = /^[A-Za-z0-9_:.-]{1,64}$/
 
-/** A type for people to read. What a hostile file names itself reaches no log and no answer (lesson 13). */
+/** A type for people to read. What a hostile file names itself reaches no log and no answer. */
 export const readableType = (type: unknown): string =>
   typeof type === 'string' && readable.test(type) ? type : '?'
 

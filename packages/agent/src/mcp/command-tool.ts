@@ -35,7 +35,7 @@ interface CommandToolDefinition<
   ): { facts: z.infer<Output>; sentence: string }
 }
 
-/** A tool that is one command to the host: sent, waited for, and told as the host decided it (lesson 16). */
+/** A tool that is one command to the host: sent, waited for, and told as the host decided it. */
 export function commandTool<
   Type extends CommandType,
   Input extends z.ZodObject,

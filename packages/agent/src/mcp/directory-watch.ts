@@ -1,6 +1,6 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 
-/** Rings when something in a directory may have changed. Events are only a doorbell (lesson 17): nobody relies on it. */
+/** Rings when something in a directory may have changed. Events are only a doorbell: nobody relies on it. */
 export interface DirectoryWatch {
   /** Puts the watch up, or up again where the directory is another one by now; throws where that cannot be done. */
   hang(): void

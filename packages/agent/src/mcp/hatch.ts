@@ -115,7 +115,7 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
       if (refused) return { state: 'unsent', error: refused }
       clearAbandoned()
 
-      // Listened to before the file is posted: an answer in between would ring no bell (lesson 17).
+      // Listened to before the file is posted: an answer in between would ring no bell.
       const bell = events === 'auto' ? bells.listen(id) : undefined
       try {
         if (signal.aborted) return unsent('the call was cancelled before anything was sent')

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent, type Called, type Connected, clients, connect, jsonFiles, startHost } from './rig.ts'
 
-/** Every tool against a real host, through real files (lesson 9). What is true is asked of the host, not of the tool. */
+/** Every tool against a real host, through real files. What is true is asked of the host, not of the tool. */
 
 const hourly = { prompt: 'look outside', schedule_type: 'cron', schedule_value: '0 * * * *' }
 const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)

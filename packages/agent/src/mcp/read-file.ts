@@ -27,7 +27,7 @@ export function readHostFile(path: string, limit = largest): FileRead {
 
 const deepest = 500
 
-/** The JSON in a text, or undefined: a parser's own message would quote it (lesson 13). */
+/** The JSON in a text, or undefined: a parser's own message would quote it. */
 export function jsonIn(text: string): unknown {
   let value: unknown
   try {

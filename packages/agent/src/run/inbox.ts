@@ -8,9 +8,9 @@ import { z } from 'zod'
  *
  *   lying there → taken (handed to the driver, its file stays) → used (acknowledged, its file removed)
  *
- * What is taken and never used keeps its file, and is the next run's (lesson 20). `_close` ends the taking at once:
+ * What is taken and never used keeps its file, and is the next run's. `_close` ends the taking at once:
  * what lies beside it is the next run's too. `_stop` ends the current turn. A file that is no message is left alone, and told of once. Events only say
- * "look" (lesson 17); without them the same look is taken more often.
+ * "look"; without them the same look is taken more often.
  */
 export interface Inbox {
   /** the agent has these: their files go */
@@ -21,7 +21,7 @@ export interface Inbox {
 export interface InboxOptions {
   directory: string
   events: 'auto' | 'off'
-  /** false: only `_close` and `_stop` are heeded, messages are for another run (lesson 28) */
+  /** false: only `_close` and `_stop` are heeded, messages are for another run */
   takesMessages: boolean
   take(message: RunInput): void
   /** the host wants the run to finish */
@@ -165,7 +165,7 @@ const codeOf = (error: unknown): string =>
 
 type Message = { signature: string } & ({ message: RunInput } | { problem: string })
 
-/** Nothing but a regular file is read, without waiting and never more than a message may have (lesson 5). */
+/** Nothing but a regular file is read, without waiting and never more than a message may have. */
 function readMessage(path: string, name: string): Message | undefined {
   let fd: number
   try {

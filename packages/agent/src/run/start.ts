@@ -21,7 +21,7 @@ export function parseStart(text: string): RunStart | { problem: string } {
   try {
     document = JSON.parse(text)
   } catch {
-    // The parser's words would quote the document (lesson 13).
+    // The parser's words would quote the document.
     return { problem: 'The start document on standard input is not JSON.' }
   }
   const parsed = runStartSchema.safeParse(document)

@@ -8,7 +8,7 @@ export type ShellDecision = { allow: true; by: 'rules' | 'host' } | { allow: fal
 /**
  * Asked before each shell command. What is known to be harmless and offline passes at once and leaves no file; about
  * anything else the host is asked, which may ask a person. Only its clear yes is one: no answer, a late one, one that
- * cannot be read, any other word, and a failure of the gate itself all mean no (promise 9, lesson 9).
+ * cannot be read, any other word, and a failure of the gate itself all mean no (promise 9).
  */
 export interface ShellGate {
   mayRun(command: string, signal?: AbortSignal): Promise<ShellDecision>

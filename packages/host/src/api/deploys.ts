@@ -59,7 +59,7 @@ export const deployRoutes: readonly Route<HostContext>[] = [
     body: z.strictObject({ rebuild: z.boolean().default(false) }),
     answer: begunDeployAnswer,
     async handle({ host }, { body: { rebuild } }) {
-      const works = host.works()
+      const works = host.hostWork()
       if (!works) throw unavailable('Only a running daemon is deployed. Start it with hatchway supervise.')
       return begunDeployAnswer.parse(resultOf(await works.deploys.begin(rebuild)))
     },

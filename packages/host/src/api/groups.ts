@@ -97,7 +97,7 @@ function answersOf(host: Host): (group: Group) => GroupAnswer {
   const { config, store } = host
   const { limits, agents } = config
   const opened = host.agents()
-  const running = opened?.agents.running() ?? []
+  const running = opened?.queue.running() ?? []
   const taints = store.taints.all().filter(({ context }) => context === folderContext)
   return group => {
     const { folder } = group

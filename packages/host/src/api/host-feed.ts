@@ -75,7 +75,7 @@ function createHostFeed(host: Host): HostFeed {
   let runs = new Map<string, { group: string; run_kind: 'chat' | 'task'; state: SessionState }>()
   const lookAtRuns = () => {
     const now = new Map(
-      (host.agents()?.agents.running() ?? []).map(({ runId, group, kind, state }) => [
+      (host.agents()?.queue.running() ?? []).map(({ runId, group, kind, state }) => [
         runId,
         { group, run_kind: kind, state },
       ]),

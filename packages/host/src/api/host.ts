@@ -12,11 +12,11 @@ import type { CommandEvent } from '../intake/command-event.ts'
 import type { Deploys } from '../plugins/deploy/deploys.ts'
 import type { PeriodicAgents } from '../plugins/periodic/periodic.ts'
 import type { Worktrees } from '../plugins/worktrees/worktrees.ts'
-import type { Agents } from '../runs/run-queue.ts'
+import type { RunQueue } from '../runs/run-queue.ts'
 import type { Scheduler } from '../runs/scheduler/scheduler.ts'
 import type { Choice } from '../sandboxes/choose.ts'
 import type { Catalogue } from '../services/catalogue.ts'
-import type { Desk } from '../services/request-queue.ts'
+import type { RequestQueue } from '../services/request-queue.ts'
 import type { Store } from '../store/types.ts'
 
 export interface HostStatus {
@@ -32,8 +32,8 @@ export interface HostStatus {
   busy: boolean
 }
 
-export interface OpenAgents {
-  agents: Agents
+export interface OpenRuns {
+  queue: RunQueue
   scheduler: Scheduler
   choice: Choice
   /** what keeps agents from asking their model, as far as is known */
@@ -41,7 +41,7 @@ export interface OpenAgents {
   stop(): Promise<void>
 }
 
-export interface OpenWorks {
+export interface HostWork {
   /** what commands are judged by */
   rules: HostRules
   /** for requests of the kind `work` */
@@ -84,9 +84,9 @@ export interface Host {
   onAnswered(listener: (seq: number) => void): () => void
   /** only a daemon has them */
   chats: Chats | undefined
-  agents(): OpenAgents | undefined
-  works(): OpenWorks | undefined
-  services(): { catalogue: Catalogue; desk: Desk } | undefined
+  agents(): OpenRuns | undefined
+  hostWork(): HostWork | undefined
+  services(): { catalogue: Catalogue; requestQueue: RequestQueue } | undefined
   /** begins to take files; resolves when whatever was waiting is finished */
   start(): Promise<void>
   /** begins to hear people, to run agents and to keep the schedule */

@@ -45,7 +45,7 @@ export const metricsRoutes: readonly Route<HostContext>[] = [
         version,
         startedAt: Date.parse(startedAt),
         groups,
-        sessions: (host.agents()?.agents.running() ?? []).map(({ state }) => state),
+        sessions: (host.agents()?.queue.running() ?? []).map(({ state }) => state),
         tasks: host.store.countTasks(),
         waiting: waitingIn(host),
       })

@@ -27,7 +27,7 @@ export function answerFailures(
 ): void {
   app.onError((error, c) => {
     if (error instanceof ApiError) return inWords(c, error) ?? fail(c, error)
-    // What went wrong inside may quote anything; the log has it, the answer does not (lesson 13).
+    // What went wrong inside may quote anything; the log has it, the answer does not.
     report(error)
     return fail(c, new ApiError(refusal('internal', `The host failed: ${error.name}. Its log says more.`)))
   })

@@ -85,7 +85,7 @@ export const runRoutes: readonly Route<HostContext>[] = [
     handle({ host }, { params, caller }) {
       const { agents } = host.store
       const run = agents.runs({ group: params.id, status: 'running' }).at(-1) ?? find(host.store, params.id)
-      if (!host.agents()?.agents.stopTurn(run.group, caller.name, run.id))
+      if (!host.agents()?.queue.stopTurn(run.group, caller.name, run.id))
         throw new ApiError(refusal('wrong_state', 'Nothing is running there that could be stopped.'))
       return runOf(agents.run(run.id) ?? run)
     },

@@ -84,7 +84,7 @@ export const serviceRoutes: readonly Route<HostContext>[] = [
     answer: requestsAnswer,
     handle: ({ host }) =>
       servicesOf(host)
-        .desk.open()
+        .requestQueue.open()
         .map(({ seq, group, reply, tool, createdAt, expiresAt }) => ({
           seq,
           group,

@@ -22,7 +22,7 @@ export const periodicRoutes: readonly Route<HostContext>[] = [
     body: payloads.create_periodic_agent,
     answer: periodicAnswer,
     async handle({ host }, { body }) {
-      const works = host.works()
+      const works = host.hostWork()
       if (!works) throw unavailable('Only a running daemon does it. Start one.')
       return periodicAnswer.parse(resultOf(await works.periodic.create(body, undefined)))
     },

@@ -1,7 +1,7 @@
 import { lstatSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readHolder, stateDirectory } from '../base/lock-owner.ts'
+import { readLockOwner, stateDirectory } from '../base/lock-owner.ts'
 
 /** The kernel keeps a socket's path in a field of fixed size: 108 bytes on Linux, 104 elsewhere, one for the end. */
 const longest = process.platform === 'linux' ? 107 : 103
@@ -11,7 +11,7 @@ export const usualSocket = (dataDirectory: string) => join(stateDirectory(dataDi
 
 /** Where the daemon says it listens; it may be long gone. */
 export const announcedSocket = (dataDirectory: string) =>
-  readHolder(dataDirectory)?.socket ?? usualSocket(dataDirectory)
+  readLockOwner(dataDirectory)?.socket ?? usualSocket(dataDirectory)
 
 /** A place to listen at in stead of a path that is too long: in a new directory that only we may enter. */
 export function placeFor(path: string): { path: string; remove(): void } {

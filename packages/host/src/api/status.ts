@@ -120,7 +120,7 @@ function overviewOf(host: Host): OverviewAnswer {
   return {
     status,
     groups: status.groups,
-    sessions: (host.agents()?.agents.running() ?? []).map(({ runId, group, kind, state }) => {
+    sessions: (host.agents()?.queue.running() ?? []).map(({ runId, group, kind, state }) => {
       const run = store.agents.run(runId)
       return { run_id: runId, group, kind, state, started_at: run ? iso(run.startedAt) : null }
     }),
@@ -144,7 +144,7 @@ const tenths = (ms: number | null) => (ms === null ? null : Math.round(ms * 10) 
 
 export function waitingIn(host: Host): OverviewAnswer['waiting'] {
   const { store } = host
-  const open = host.services()?.desk.open() ?? []
+  const open = host.services()?.requestQueue.open() ?? []
   return {
     messages: store.countPending(),
     requests: open.filter(({ kind }) => kind === 'service' || kind === 'work').length,

@@ -25,7 +25,7 @@ export const syncAnswer = z.looseObject({
 })
 
 function worktreesOf(host: Host) {
-  const works = host.works()
+  const works = host.hostWork()
   if (!works) throw unavailable('Only a running daemon has worktrees. Start one.')
   return works.worktrees
 }

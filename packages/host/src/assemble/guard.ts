@@ -4,20 +4,20 @@ import type { Fault } from '../base/fault.ts'
 import type { Retries } from '../base/retry.ts'
 import type { Approvals } from '../chat/approvals/approvals.ts'
 import type { Work } from '../commands/service-tools.ts'
-import type { OperationContext } from '../commands/types.ts'
+import type { CommandContext } from '../commands/types.ts'
 import type { Config } from '../config.ts'
 import { taintOfLabels } from '../guard/gates.ts'
 import type { GuardRules } from '../guard/guard.ts'
 import { createInspector } from '../guard/inspector/inspector.ts'
 import { createSecretSearch, type SecretSearch } from '../guard/secrets/search.ts'
 import type { Effects } from '../outcomes/effects.ts'
-import { createWatch, type Watch } from '../services/held.ts'
-import type { Desk } from '../services/request-queue.ts'
+import { createHeldCommands, type HeldCommands } from '../services/held.ts'
+import type { RequestQueue } from '../services/request-queue.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Store } from '../store/types.ts'
 
 export interface OpenGuard {
-  watch: Watch
+  heldCommands: HeldCommands
   findSecrets: SecretSearch['findSecrets']
   /** looks through what a service has brought in from strangers, and notes what looks like orders to the agent */
   read(request: RequestRow, outcome: Outcome): void
@@ -29,23 +29,34 @@ export function openGuard(options: {
   config: Config
   store: Store
   rules: GuardRules
-  desk(): Desk | undefined
+  requestQueue(): RequestQueue | undefined
   effects: Pick<Effects, 'apply' | 'decided'>
   approvals: Approvals
   work(name: string): Work | undefined
-  context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
+  context(): Pick<CommandContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   environment: NodeJS.ProcessEnv
   retries: Retries
   fault: Fault
   log: Logger
 }): OpenGuard {
-  const { config, store, rules, desk, effects, approvals, context, environment, retries, fault, log } =
-    options
+  const {
+    config,
+    store,
+    rules,
+    requestQueue,
+    effects,
+    approvals,
+    context,
+    environment,
+    retries,
+    fault,
+    log,
+  } = options
   const secrets = createSecretSearch()
   const inspector = createInspector({ settings: config.inspector, environment })
-  const watch = createWatch({
+  const heldCommands = createHeldCommands({
     store,
-    desk,
+    requestQueue: requestQueue,
     effects,
     rules,
     context,
@@ -86,7 +97,7 @@ export function openGuard(options: {
   }
 
   return {
-    watch,
+    heldCommands: heldCommands,
     findSecrets: secrets.findSecrets,
     read(request, outcome) {
       read(request, outcome).catch(error => {

@@ -1,5 +1,5 @@
 import type { HostOffer } from '@hatchway/protocol'
-import type { OpenWorks } from '../api/host.ts'
+import type { HostWork } from '../api/host.ts'
 import type { Layout } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
 import type { Work } from '../commands/service-tools.ts'
@@ -40,7 +40,7 @@ export const rulesWithoutDaemon = (config: Config): HostRules => ({
   worktree: () => undefined,
 })
 
-export function openWorks(options: WorksOptions): OpenWorks {
+export function openHostWork(options: WorksOptions): HostWork {
   const { config, layout, owners, store, effects } = options
   const works = new Map<string, Work>()
   const take = (work: Work) => works.set(work.name, work)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type Group, refusal } from '@hatchway/protocol'
 import { createClaims, createQuarantine, createSpool, type Report, type Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
-import type { Host, OpenAgents, OpenWorks } from '../api/host.ts'
+import type { Host, HostWork, OpenRuns } from '../api/host.ts'
 import { faultFromEnvironment } from '../base/fault.ts'
 import { clearStaging, createGroupDirectories, createLayout, inboxOf, layoutOf } from '../base/layout.ts'
 import { acquire } from '../base/lock.ts'
@@ -26,8 +26,8 @@ import { viewFor } from '../guard/withheld.ts'
 import type { CommandEvent } from '../intake/command-event.ts'
 import { createIntake } from '../intake/intake.ts'
 import { createReboot } from '../intake/reboot.ts'
-import { type Strays, watchStrays } from '../intake/unregistered-inboxes.ts'
-import { rehearse } from '../intake/warm-up.ts'
+import { type UnregisteredInboxes, watchUnregisteredInboxes } from '../intake/unregistered-inboxes.ts'
+import { warmUp } from '../intake/warm-up.ts'
 import { createEffects } from '../outcomes/effects.ts'
 import { createReplies } from '../outcomes/replies.ts'
 import { createSnapshots } from '../outcomes/snapshots.ts'
@@ -36,16 +36,16 @@ import { isFor, type Supervisor } from '../plugins/deploy/supervised.ts'
 import { createWiper } from '../runs/wipe.ts'
 import { inside } from '../sandboxes/mounts.ts'
 import { type Catalogue, createCatalogue, digestOf, listingFor } from '../services/catalogue.ts'
-import { createDesk, type Desk } from '../services/request-queue.ts'
+import { createRequestQueue, type RequestQueue } from '../services/request-queue.ts'
 import { sweepUnread } from '../services/unread.ts'
 import { createPositions } from '../store/positions.ts'
 import { openStore } from '../store/sqlite.ts'
 import { textMessage } from '../store/text-message.ts'
 import { handoverFile } from '../supervisor/handover.ts'
 import { type OpenGuard, openGuard, rulesFrom } from './guard.ts'
-import { openWorks, rulesWithoutDaemon } from './host-work.ts'
+import { openHostWork, rulesWithoutDaemon } from './host-work.ts'
 import { createOperator } from './operator.ts'
-import type { OpenAgentsOptions } from './runs.ts'
+import type { OpenRunsOptions } from './runs.ts'
 import { openServices } from './services.ts'
 
 export interface OpenOptions {
@@ -115,7 +115,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
   const meter = createMeter(Date.now())
   const changes = createChanges()
   let spool: Spool | undefined
-  let agents: OpenAgents | undefined
+  let agents: OpenRuns | undefined
   const rules = rulesFrom(config, {
     isOffline: folder =>
       agents?.choice.sandbox?.isolated === true && config.groups[folder]?.sandbox !== 'process',
@@ -125,8 +125,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     viewFor(taintOf(store.taints.of, rules, folder), store.taints.texts(main ? undefined : folder), rules)
   let guard: OpenGuard | undefined
   let catalogue: Catalogue | undefined
-  let desk: Desk | undefined
-  let works: OpenWorks | undefined
+  let requestQueue: RequestQueue | undefined
+  let works: HostWork | undefined
   const positions = createPositions(store)
   const attachments = options.watch
     ? createAttachments({
@@ -159,9 +159,9 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         retries,
         log,
         now: Date.now,
-        kick: () => agents?.agents.kick(),
+        kick: () => agents?.queue.kick(),
         stop: (group, by) => {
-          if (agents?.agents.stopTurn(group.folder, by)) return
+          if (agents?.queue.stopTurn(group.folder, by)) return
           store.agents.finishTurn({
             runId: '',
             group: group.folder,
@@ -172,8 +172,10 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           })
           outbox?.kick()
         },
-        desk: () => desk,
-        ...(isGuarded ? { guard: { watch: () => guard?.watch, positions, said: () => outbox?.kick() } } : {}),
+        requestQueue: () => requestQueue,
+        ...(isGuarded
+          ? { guard: { heldCommands: () => guard?.heldCommands, positions, said: () => outbox?.kick() } }
+          : {}),
         todo: createSaidTodos({
           store,
           positions,
@@ -220,11 +222,11 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     quarantine,
     groupAdded,
     groupRemoved: folder => {
-      desk?.groupGone(folder)
-      agents?.agents.kick()
+      requestQueue?.groupGone(folder)
+      agents?.queue.kick()
     },
-    sessions: () => agents?.agents,
-    requests: () => desk,
+    sessions: () => agents?.queue,
+    requests: () => requestQueue,
     tasksChanged: () => {
       changes.note('tasks')
       agents?.scheduler.kick()
@@ -282,8 +284,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     },
     chats,
     agents: () => agents,
-    services: () => catalogue && desk && { catalogue, desk },
-    works: () => works,
+    services: () => catalogue && requestQueue && { catalogue, requestQueue: requestQueue },
+    hostWork: () => works,
     mode: folder => spool?.mode(folder),
     isReady: () => false,
     retries,
@@ -329,7 +331,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     store,
     environment: process.env,
     restart: code => supervision?.restart(code),
-    told: () => agents?.agents.kick(),
+    told: () => agents?.queue.kick(),
     log,
     fault,
     now: Date.now,
@@ -346,12 +348,12 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           merges: contexts.merges,
           tell: (folder, about, text) => {
             const group = store.group(folder)
-            if (group) chats?.reception.note(group, about, text)
+            if (group) chats?.inbound.note(group, about, text)
           },
           fault,
           log,
         })
-  const opened = openWorks({
+  const opened = openHostWork({
     config,
     layout,
     owners,
@@ -360,10 +362,10 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     works: attachments ? [attachments.work] : [],
     worktrees,
     deploys,
-    runOf: folder => agents?.agents.runOf(folder),
+    runOf: folder => agents?.queue.runOf(folder),
   })
   works = opened
-  const requests = createDesk({
+  const requests = createRequestQueue({
     catalogue: known,
     work: opened.work,
     store: store.requests,
@@ -372,7 +374,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     timezone: config.timezone,
     log,
     now: Date.now,
-    held: (request, signal) => guard?.watch.take(request, signal),
+    held: (request, signal) => guard?.heldCommands.take(request, signal),
     isAsked: seq => chats?.approvals?.isAsked(seq) === true,
     answered: (request, outcome) => {
       effects.decided(request.seq, outcome)
@@ -385,14 +387,14 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       for (const listener of answerListeners) listener(request.seq)
     },
   })
-  desk = requests
+  requestQueue = requests
   const services = { catalogue: known, questionMs }
   if (isGuarded && chats?.approvals) {
     guard = openGuard({
       config,
       store,
       rules,
-      desk: () => desk,
+      requestQueue: () => requestQueue,
       effects,
       approvals: chats.approvals,
       work: opened.work,
@@ -497,7 +499,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       requests.containerGone(folder)
       contexts.gone(folder)
       leaving.delete(folder)
-      agents?.agents.kick()
+      agents?.queue.kick()
     }
     running.whenThrough(folder, () => retries.inBackground('forgetting what a run has read', forget))
   }
@@ -507,12 +509,12 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     layout,
     store,
     async endSession(folder) {
-      const session = agents?.agents.running().find(({ group }) => group === folder)
+      const session = agents?.queue.running().find(({ group }) => group === folder)
       if (session && session.state !== 'idle') return false
       if (session) {
         const { promise, resolve } = Promise.withResolvers<void>()
         ends.set(folder, resolve)
-        agents?.agents.close(folder, session.runId)
+        agents?.queue.close(folder, session.runId)
         await promise
       }
       await new Promise<void>(resolve => running.whenThrough(folder, resolve))
@@ -526,7 +528,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     fault,
     now: Date.now,
   })
-  let strays: Strays | undefined
+  let strays: UnregisteredInboxes | undefined
   let unread: { stop(): void } | undefined
   let chores: NodeJS.Timeout | undefined
 
@@ -535,11 +537,11 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     status: () => ({ ...host.status(), ...intake.counts() }),
     isReady: () => started && !stopped,
     async start() {
-      rehearse(config)
+      warmUp(config)
       for (const group of store.groups()) {
         running.add(inboxOf(layout, group))
       }
-      strays = watchStrays({
+      strays = watchUnregisteredInboxes({
         ipc: layout.ipc,
         isRegistered: folder => store.group(folder) !== undefined,
         add: inbox => {
@@ -601,7 +603,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       }
       const outcome = await wiper.wipe(folder)
       changes.note('groups')
-      agents.agents.kick()
+      agents.queue.kick()
       return outcome
     },
     async startAgents() {
@@ -609,8 +611,8 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       if (stopped) return
       if (config.agents.enabled === 'no') return ownership.settleAll()
       // Loaded only where agents are run.
-      const { openAgents } = await import('./runs.ts')
-      const agentOptions: OpenAgentsOptions = {
+      const { openRuns: openAgents } = await import('./runs.ts')
+      const agentOptions: OpenRunsOptions = {
         config,
         layout,
         store,
@@ -624,7 +626,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         },
         cutOff: (group, runId, by) =>
           retries.inBackground('telling an agent that its turn was stopped', () =>
-            chats?.reception.note(
+            chats?.inbound.note(
               group,
               `stopped:${runId}`,
               `${by} stopped your last turn before it was finished. What you had done until then stays done.`,
@@ -634,7 +636,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         turnStopped: folder => {
           requests.turnStopped(folder)
           const isAtWork = () =>
-            agents?.agents.running().some(({ group, state }) => group === folder && state === 'working')
+            agents?.queue.running().some(({ group, state }) => group === folder && state === 'working')
           // Its next turn may have begun meanwhile, and somebody waits for that one.
           running.whenThrough(folder, () => isAtWork() || requests.turnStopped(folder))
         },
@@ -669,7 +671,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       opened.scheduler.start()
       // After runs that an earlier process had left are ended, and before any begins that has not waited for it.
       ownership.settleAll()
-      opened.agents.kick()
+      opened.queue.kick()
     },
     async stop() {
       stopped = true

@@ -49,9 +49,9 @@ export async function startDaemon(config: Config, supervision?: OpenOptions['sup
     .catch(error => {
       log.error({ err: error }, 'agents cannot be started; the hatch works all the same')
       // A new revision that cannot do that is not to stay.
-      host.works()?.deploys.giveUp()
+      host.hostWork()?.deploys.giveUp()
     })
-    .then(() => host.works()?.deploys.up())
+    .then(() => host.hostWork()?.deploys.up())
     .catch(error => log.error({ err: error }, 'nobody could be told that the host is up'))
     .then(() => {
       const choice = host.agents()?.choice

@@ -3,7 +3,7 @@ import { refusal } from '@hatchway/protocol'
 import type { Quarantine } from '@hatchway/spool'
 import type { Host } from '../api/host.ts'
 import { addGroup, perform } from '../commands/index.ts'
-import type { Effect, HostRules, OperationContext } from '../commands/types.ts'
+import type { CommandContext, Effect, HostRules } from '../commands/types.ts'
 import type { Config } from '../config.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import type { Positions } from '../store/positions.ts'
@@ -26,7 +26,7 @@ export function createOperator(options: {
 
   const asOperator = async (
     about: Group | undefined,
-    work: (context: OperationContext) => Outcome | null,
+    work: (context: CommandContext) => Outcome | null,
   ): Promise<Outcome> => {
     const collected: Effect[] = []
     const outcome = store.transaction(transaction =>

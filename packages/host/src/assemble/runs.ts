@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
-import type { OpenAgents } from '../api/host.ts'
+import type { OpenRuns } from '../api/host.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Layout } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
@@ -16,7 +16,7 @@ import { createInputBox } from '../runs/input-box.ts'
 import { createLaunch, imageFor, userOf } from '../runs/launch.ts'
 import { createModelHealth } from '../runs/model-gateway/health.ts'
 import { refusalNotices, shownRefusals } from '../runs/notices.ts'
-import { createAgents } from '../runs/run-queue.ts'
+import { createRunQueue } from '../runs/run-queue.ts'
 import { rightsOf } from '../runs/scheduler/rights.ts'
 import { createScheduler } from '../runs/scheduler/scheduler.ts'
 import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
@@ -32,7 +32,7 @@ import type { Store } from '../store/types.ts'
 const latelySaid = { limit: 100, characters: 1_000_000, within: 20_000 }
 
 /** Sessions and schedule of a running daemon, put together. */
-export interface OpenAgentsOptions {
+export interface OpenRunsOptions {
   config: Config
   layout: Layout
   store: Store
@@ -67,7 +67,7 @@ export interface OpenAgentsOptions {
   log: Logger
 }
 
-export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents> {
+export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
   const { config, layout, store, positions, owners, retries, log } = options
   const used = openUsedEngines(store)
   const installation = installationOf(store)
@@ -79,7 +79,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   log.debug({ sandbox: choice.sandbox?.name, reason: choice.reason }, 'agents run in this sandbox')
   if (choice.warning !== undefined) log.warn(choice.warning)
 
-  // What a dead process left running may still write; it is ended before anything new starts (lesson 22).
+  // What a dead process left running may still write; it is ended before anything new starts.
   for (const name of used.all()) {
     const known = choice.considered.find(considered => considered.name === name)
     const { available } = known ?? (await checkSandbox(sandboxes[name]))
@@ -184,7 +184,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     user: userOf(owners(group.folder)),
     limits: config.agents,
   })
-  const agents = createAgents({
+  const agents = createRunQueue({
     config: { ...config, groups: instructed(config, options.worktrees) },
     store: store.agents,
     group: store.group,
@@ -244,7 +244,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   })
 
   return {
-    agents,
+    queue: agents,
     scheduler,
     choice,
     modelWarning: health.warning,

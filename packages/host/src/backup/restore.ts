@@ -242,7 +242,7 @@ async function bringUp(
   createLayout(layout)
   const store = openStore({ path: layout.database, durability: 'full', prepare: false })
   try {
-    // A copy that runs beside what it was copied from must not take that one's agents for its own (lesson 22).
+    // A copy that runs beside what it was copied from must not take that one's agents for its own.
     store.setMeta('installation', crypto.randomUUID())
     const owners = createOwners(config, store)
     for (const group of store.groups()) createGroupDirectories(layout, group, owners(group.folder))

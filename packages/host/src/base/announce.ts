@@ -1,22 +1,22 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
-import { type Holder, holderFile, readHolder, stateDirectory } from './lock-owner.ts'
+import { type LockOwner, lockOwnerFile, readLockOwner, stateDirectory } from './lock-owner.ts'
 
 /** Says who has the data directory. Only for the one who has. */
-export function writeHolder(dataDirectory: string, holder: Holder): void {
+export function writeHolder(dataDirectory: string, holder: LockOwner): void {
   const state = stateDirectory(dataDirectory)
-  post(state, `${JSON.stringify(holder, null, 2)}\n`, { name: holderFile, staging: state, mode: 0o600 })
+  post(state, `${JSON.stringify(holder, null, 2)}\n`, { name: lockOwnerFile, staging: state, mode: 0o600 })
 }
 
 /** Adds what others have to know, if it is us who have the data directory. */
 export function announce(
   dataDirectory: string,
-  what: Pick<Holder, 'socket'> | Pick<Holder, 'webPort'>,
+  what: Pick<LockOwner, 'socket'> | Pick<LockOwner, 'webPort'>,
 ): void {
-  const holder = readHolder(dataDirectory)
+  const holder = readLockOwner(dataDirectory)
   if (holder?.pid === process.pid) writeHolder(dataDirectory, { ...holder, ...what })
 }
 
 export const forgetHolder = (dataDirectory: string) =>
-  rmSync(join(stateDirectory(dataDirectory), holderFile), { force: true })
+  rmSync(join(stateDirectory(dataDirectory), lockOwnerFile), { force: true })

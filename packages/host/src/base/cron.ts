@@ -16,7 +16,7 @@ const entry = (pattern: string) => new RegExp(`^(${pattern})$`, 'i')
 
 /**
  * What each field may hold, more strictly than croner, which reads `5*` as 5 and `JANFEB` as December: a schedule
- * that was not meant must not run (lesson 7).
+ * that was not meant must not run.
  */
 const fields = [
   { name: 'second', entry: entry(range), takes: '0-59' },

@@ -87,7 +87,7 @@ export const directoriesOf = (group: Pick<Group, 'dialect'>): string[] => [
 
 /**
  * The directories of a group, with the right owner and mode. The parent stays the host's: a container that has it
- * mounted cannot put anything in the place of a subdirectory or a snapshot (lesson 4).
+ * mounted cannot put anything in the place of a subdirectory or a snapshot.
  */
 export function createGroupDirectories(
   layout: Layout,

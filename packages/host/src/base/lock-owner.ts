@@ -15,16 +15,16 @@ const holderSchema = z.object({
   /** where the console really is: the configured port may have been taken */
   webPort: z.int().optional(),
 })
-export type Holder = z.infer<typeof holderSchema>
+export type LockOwner = z.infer<typeof holderSchema>
 
 export const stateDirectory = (dataDirectory: string) => join(dataDirectory, 'state')
 
-export const holderFile = 'daemon.json'
+export const lockOwnerFile = 'daemon.json'
 
-export function readHolder(dataDirectory: string): Holder | undefined {
+export function readLockOwner(dataDirectory: string): LockOwner | undefined {
   let text: string
   try {
-    text = readFileSync(join(stateDirectory(dataDirectory), holderFile), 'utf8')
+    text = readFileSync(join(stateDirectory(dataDirectory), lockOwnerFile), 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetHolder, writeHolder } from './announce.ts'
 import { type FileLock, tryLockFile } from './lock-file.ts'
-import { type Holder, readHolder, stateDirectory } from './lock-owner.ts'
+import { type LockOwner, readLockOwner, stateDirectory } from './lock-owner.ts'
 
 /**
- * One owner per data directory (promise 3, lesson 19), daemon or command, decided by a lock that dies with its
+ * One owner per data directory (promise 3), daemon or command, decided by a lock that dies with its
  * process. Who the owner is stands in a file beside it, for the sentence that the loser prints.
  */
 export interface Lock {
@@ -18,9 +18,9 @@ export class DataDirectoryHeld extends Error {
   override name = 'DataDirectoryHeld'
   readonly dataDirectory: string
   /** undefined: whoever it is has not said so yet */
-  readonly holder: Holder | undefined
+  readonly holder: LockOwner | undefined
 
-  constructor(dataDirectory: string, holder: Holder | undefined) {
+  constructor(dataDirectory: string, holder: LockOwner | undefined) {
     super(`The data directory ${dataDirectory} is held by ${describe(holder)}.`)
     this.dataDirectory = dataDirectory
     this.holder = holder
@@ -34,7 +34,7 @@ export class DataDirectoryUnusable extends Error {
 export interface AcquireOptions {
   /** how long to wait for the other one to finish; 0: not at all */
   waitMs?: number
-  purpose?: Holder['what']
+  purpose?: LockOwner['what']
 }
 
 const retryMs = 20
@@ -69,7 +69,7 @@ export const heldBy = async (dataDirectory: string) =>
 function lockState(dataDirectory: string): FileLock | undefined {
   const state = stateDirectory(dataDirectory)
   try {
-    // What lies in here decides what agents may do: nobody else's eyes, nobody else's hands (lesson 2).
+    // What lies in here decides what agents may do: nobody else's eyes, nobody else's hands.
     mkdirSync(state, { recursive: true, mode: 0o700 })
     return tryLockFile(join(state, 'daemon.lock'))
   } catch (error) {
@@ -81,7 +81,7 @@ function lockState(dataDirectory: string): FileLock | undefined {
   }
 }
 
-function take(dataDirectory: string, what: Holder['what']): Lock | undefined {
+function take(dataDirectory: string, what: LockOwner['what']): Lock | undefined {
   const lock = lockState(dataDirectory)
   if (!lock) return undefined
   try {
@@ -107,17 +107,17 @@ function take(dataDirectory: string, what: Holder['what']): Lock | undefined {
 }
 
 /** A new holder has the lock an instant before it has written who it is, over the words of one that was killed. */
-async function introduced(dataDirectory: string): Promise<Holder | undefined> {
+async function introduced(dataDirectory: string): Promise<LockOwner | undefined> {
   const deadline = performance.now() + introductionMs
   for (;;) {
-    const holder = readHolder(dataDirectory)
+    const holder = readLockOwner(dataDirectory)
     if (holder && mayBeAlive(holder)) return holder
     if (performance.now() >= deadline) return undefined
     await sleep(retryMs)
   }
 }
 
-function mayBeAlive(holder: Holder): boolean {
+function mayBeAlive(holder: LockOwner): boolean {
   if (holder.hostname !== hostname()) return true
   try {
     process.kill(holder.pid, 0)
@@ -127,7 +127,7 @@ function mayBeAlive(holder: Holder): boolean {
   }
 }
 
-function describe(holder: Holder | undefined): string {
+function describe(holder: LockOwner | undefined): string {
   if (!holder) return 'a process that has not said who it is'
   const where = holder.hostname === hostname() ? '' : ` on ${holder.hostname}`
   const kind = holder.what === 'daemon' ? 'a daemon' : 'a command'

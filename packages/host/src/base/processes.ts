@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 /**
  * Which processes of this machine belong to which run. Each run carries a mark in its environment, so what we end is
- * known by itself and never by a number from a file that may belong to somebody else by now (lesson 22).
+ * known by itself and never by a number from a file that may belong to somebody else by now.
  */
 export const markVariable = 'HATCHWAY_RUN'
 

@@ -1,6 +1,6 @@
 import { CronDate } from 'croner'
 
-/** Offsets such as `+01:00` are not zones here: a zone is a name with rules, so that summer time is kept (lesson 26). */
+/** Offsets such as `+01:00` are not zones here: a zone is a name with rules, so that summer time is kept. */
 const zoneName = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/
 
 /** Names are hostile and come in any case; what is remembered of them stays small. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Retries } from '../base/retry.ts'
 import type { Config } from '../config.ts'
-import type { Desk } from '../services/request-queue.ts'
+import type { RequestQueue } from '../services/request-queue.ts'
 import type { Settled } from '../store/settled.ts'
 import type { Store } from '../store/types.ts'
 import { type Approvals, type ApprovalsOptions, createApprovals } from './approvals/approvals.ts'
@@ -12,7 +12,7 @@ import { createWebChannel, type WebChannel } from './channels/web.ts'
 import { createWebhookChannel, type WebhookChannel } from './channels/webhook.ts'
 import { createFeed, type Feed } from './feed.ts'
 import { type Cards, cardsIn, entryOfIncoming, entryOfMessage, isShown } from './history.ts'
-import { createReception, type Reception } from './inbound.ts'
+import { createInbound, type Inbound } from './inbound.ts'
 import { createQuestions, type Questions } from './questions/questions.ts'
 
 /** All channels, put together: what the host connects to its outbox and its agents, and the API shows to people. */
@@ -22,7 +22,7 @@ export interface Chats {
   web: WebChannel
   webhook: WebhookChannel
   feed: Feed
-  reception: Reception
+  inbound: Inbound
   /** what agents ask people */
   questions: Questions
   /** what agents are not to do without a person; undefined: nobody is asked */
@@ -48,13 +48,13 @@ export function createChats(options: {
   /** something waits for an agent */
   kick(): void
   /** somebody wants a group's agent to stop what it is doing */
-  stop?: Parameters<typeof createReception>[0]['stop']
+  stop?: Parameters<typeof createInbound>[0]['stop']
   /** where requests wait; left out: agents cannot ask people */
-  desk?(): Desk | undefined
+  requestQueue?(): RequestQueue | undefined
   /** what lets held commands happen; left out: nothing is held */
-  guard?: Pick<ApprovalsOptions, 'watch' | 'positions' | 'said'>
+  guard?: Pick<ApprovalsOptions, 'heldCommands' | 'positions' | 'said'>
   /** what somebody puts on a group's list by saying so */
-  todo?: Parameters<typeof createReception>[0]['todo']
+  todo?: Parameters<typeof createInbound>[0]['todo']
   files?: Attachments | undefined
   /** further channels, which come first */
   channels?: readonly Channel[]
@@ -69,7 +69,7 @@ export function createChats(options: {
   }
   const questions = createQuestions({
     store: store.questions,
-    desk: () => options.desk?.(),
+    requestQueue: () => options.requestQueue?.(),
     isRegistered: folder => store.group(folder) !== undefined,
     changed: question => showCard(question.messageId, { question }),
     now,
@@ -80,13 +80,13 @@ export function createChats(options: {
       ...options.guard,
       store,
       config,
-      desk: () => options.desk?.(),
+      requestQueue: () => options.requestQueue?.(),
       changed: row => showCard(row.messageId, { approval: approvals?.cardOf(row) }),
       showsCards: jid => channelOf(jid)?.showsCards === true,
       log,
       now,
     })
-  const reception = createReception({
+  const inbound = createInbound({
     store,
     config,
     now,
@@ -113,7 +113,7 @@ export function createChats(options: {
     web,
     webhook,
     feed,
-    reception,
+    inbound: inbound,
     questions,
     approvals,
     files: options.files,
@@ -128,7 +128,7 @@ export function createChats(options: {
         if (!group) continue
         // Promise 4: a final failure reaches the agent, and with it everybody who reads the chat.
         options.retries.inBackground('telling an agent that a message failed', () =>
-          reception.note(
+          inbound.note(
             group,
             `failed:${row.id}`,
             `Message ${row.id} to ${row.jid} could not be delivered: ${row.error ?? 'no reason is known'}.`,
@@ -146,9 +146,9 @@ export function createChats(options: {
     async connect() {
       for (const channel of channels) {
         await channel.connect?.({
-          receive: async message => reception.receive(channel.name, message),
-          choose: async choice => reception.choose(channel.name, choice),
-          decide: async ruling => reception.decide(channel.name, ruling),
+          receive: async message => inbound.receive(channel.name, message),
+          choose: async choice => inbound.choose(channel.name, choice),
+          decide: async ruling => inbound.decide(channel.name, ruling),
         })
       }
     },

@@ -4,7 +4,7 @@ import { type ConfigInput, configSchema } from '../config.ts'
 import type { IncomingRow } from '../store/agent-types.ts'
 import { groupOf, openGroups, saying } from './channels/testing.ts'
 import type { Incoming } from './channels/types.ts'
-import { createReception } from './inbound.ts'
+import { createInbound } from './inbound.ts'
 
 async function open(groups: readonly Group[], config: ConfigInput = {}) {
   const { store } = await openGroups(groups)
@@ -12,7 +12,7 @@ async function open(groups: readonly Group[], config: ConfigInput = {}) {
   const refusals: object[] = []
   const rows: IncomingRow[] = []
   const stops: string[] = []
-  const reception = createReception({
+  const inbound = createInbound({
     store,
     config: configSchema.parse(config),
     now: () => 5000,
@@ -28,8 +28,8 @@ async function open(groups: readonly Group[], config: ConfigInput = {}) {
     stop: ({ folder }, by) => stops.push(`${folder} by ${by}`),
   })
   const say = (folder: string, text: string, more: Partial<Incoming> = {}) =>
-    reception.receive('test', saying(`chat:${folder}`, text, { at: 4000, ...more }))
-  return { store, reception, say, rows, stops, refusals, kicks: () => kicks }
+    inbound.receive('test', saying(`chat:${folder}`, text, { at: 4000, ...more }))
+  return { store, reception: inbound, say, rows, stops, refusals, kicks: () => kicks }
 }
 
 test('what is said is stored for the group of the chat, and the agents are told', async () => {
@@ -66,24 +66,26 @@ test('/stop ends what the agent is doing, once, wakes nobody, and is only for th
 })
 
 test('a chat nobody registered is refused, counted and logged without what was said', async () => {
-  const { store, reception, say, refusals, kicks } = await open([groupOf('main', { main: true })])
+  const { store, reception: inbound, say, refusals, kicks } = await open([groupOf('main', { main: true })])
   expect(say('nobody', 'a secret')).toMatchObject({ ok: false, error: { code: 'not_found' } })
   expect(store.agents.incoming({})).toEqual([])
-  expect(reception.counts()).toEqual({ waiting: 0, context: 0, used: 0, repeated: 0, refused: 1 })
+  expect(inbound.counts()).toEqual({ waiting: 0, context: 0, used: 0, repeated: 0, refused: 1 })
   expect(refusals).toEqual([{ channel: 'test', jid: 'chat:nobody', sender: 'ann', code: 'not_found' }])
   expect(kicks()).toBe(0)
 })
 
 test('a message that came before is not taken twice, in that chat', async () => {
-  const { store, reception, say, kicks } = await open([
-    groupOf('a', { requires_trigger: false }),
-    groupOf('b', { requires_trigger: false }),
-  ])
+  const {
+    store,
+    reception: inbound,
+    say,
+    kicks,
+  } = await open([groupOf('a', { requires_trigger: false }), groupOf('b', { requires_trigger: false })])
   expect(say('a', 'once', { externalId: 'x' })).toMatchObject({ ok: true, id: 1 })
   expect(say('a', 'once', { externalId: 'x' })).toEqual({ ok: true, id: undefined, status: 'waiting' })
   expect(say('b', 'once', { externalId: 'x' })).toMatchObject({ ok: true, id: expect.any(Number) })
   expect(store.agents.incoming({})).toHaveLength(2)
-  expect(reception.counts()).toMatchObject({ waiting: 2, repeated: 1 })
+  expect(inbound.counts()).toMatchObject({ waiting: 2, repeated: 1 })
   expect(kicks()).toBe(2)
 })
 
@@ -154,10 +156,10 @@ test('half a character is replaced, and a message from the future is from now', 
 })
 
 test('the host’s own word is context, once', async () => {
-  const { store, reception, kicks } = await open([groupOf('family')])
+  const { store, reception: inbound, kicks } = await open([groupOf('family')])
   const group = { folder: 'family', jid: 'chat:family' }
-  reception.note(group, 'failed:1', 'It was not delivered.')
-  reception.note(group, 'failed:1', 'It was not delivered.')
+  inbound.note(group, 'failed:1', 'It was not delivered.')
+  inbound.note(group, 'failed:1', 'It was not delivered.')
   expect(store.agents.incoming({})).toMatchObject([{ channel: 'host', status: 'context', sender: 'host' }])
   expect(kicks()).toBe(0)
 })

@@ -14,7 +14,7 @@ import type { Questions } from './questions/questions.ts'
  * context for the next time it is. While an agent waits for an answer of theirs, what answers it goes there and calls
  * nobody; so does what decides whether an agent may do something. `/stop` ends what the agent is doing. Once stored it is never lost (promise 4).
  */
-export interface Reception {
+export interface Inbound {
   receive(channel: string, message: Incoming): Received
   /** an answer that was chosen in the card of a question */
   choose(channel: string, choice: Choice): Chosen
@@ -36,7 +36,7 @@ interface ReceptionCounts {
 
 const longestText = 100_000
 
-export function createReception(options: {
+export function createInbound(options: {
   store: Pick<Store, 'groups' | 'agents'>
   config: Pick<Config, 'agents' | 'groups'>
   now(): number
@@ -53,7 +53,7 @@ export function createReception(options: {
   questions?: Pick<Questions, 'meantBy' | 'take' | 'choose'>
   /** what they are not to do without people; left out: nothing */
   approvals?: Pick<Approvals, 'mayDecide' | 'meantBy' | 'choose'> | undefined
-}): Reception {
+}): Inbound {
   const { store, config, now, kick, log, questions, approvals } = options
   const counts: ReceptionCounts = { waiting: 0, context: 0, used: 0, repeated: 0, refused: 0 }
 

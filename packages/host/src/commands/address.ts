@@ -1,5 +1,5 @@
 import { type Refused, refused } from '../base/outcome.ts'
-import type { OperationContext } from './types.ts'
+import type { CommandContext } from './types.ts'
 
 /** Nobody sees these, so an address with one of them passes for another. */
 const invisible = /[\p{C}\p{Z}\p{DI}\u2800]/u
@@ -10,7 +10,7 @@ const invisible = /[\p{C}\p{Z}\p{DI}\u2800]/u
  */
 export function settledAddress(
   jid: string,
-  { transaction }: Pick<OperationContext, 'transaction'>,
+  { transaction }: Pick<CommandContext, 'transaction'>,
 ): string | Refused {
   const known = transaction.groupByJid(jid)
   if (known) return known.jid

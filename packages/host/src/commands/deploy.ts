@@ -2,14 +2,14 @@ import { refused } from '../base/outcome.ts'
 import { seenBy } from '../guard/guard.ts'
 import { deployContext } from '../store/contexts.ts'
 import { storeWork } from './requests.ts'
-import type { Operation, OperationContext } from './types.ts'
+import type { CommandContext, CommandDefinition } from './types.ts'
 
-/** Lesson 31: what a deploy has called must not call the next one, or nobody would be asked ever again. */
-const calledByDeploy = ({ actor, host }: OperationContext): boolean =>
+/** What a deploy has called must not call the next one, or nobody would be asked ever again. */
+const calledByDeploy = ({ actor, host }: CommandContext): boolean =>
   actor.kind === 'group' && host?.runOf(actor.group.folder)?.isByDeploy === true
 
 /** What the agent tells its next run, or the session it goes on with, comes from what it has read. */
-function noteTold(told: string | undefined, context: OperationContext): void {
+function noteTold(told: string | undefined, context: CommandContext): void {
   const { actor, guard, request, transaction, now } = context
   if (told === undefined || !guard || !request || actor.kind !== 'group') return
   const { folder } = actor.group
@@ -17,7 +17,7 @@ function noteTold(told: string | undefined, context: OperationContext): void {
   transaction.addTaint(folder, deployContext(request.seq), seen, 'deploy', now.getTime())
 }
 
-export const deploy: Operation<'deploy'> = {
+export const deploy: CommandDefinition<'deploy'> = {
   type: 'deploy',
   target: () => 'host',
   traits({ rebuild, head, resume_prompt, session_id }, context) {

@@ -13,7 +13,7 @@ import { seenBy, type Traits } from '../guard/guard.ts'
 import { nameContext } from '../store/contexts.ts'
 import { settledAddress } from './address.ts'
 import { cancelled } from './tasks.ts'
-import type { Actor, Operation, OperationContext } from './types.ts'
+import type { Actor, CommandContext, CommandDefinition } from './types.ts'
 
 export type NewGroup = Pick<Group, 'folder' | 'jid' | 'name' | 'main' | 'dialect'> &
   Partial<Pick<Group, 'trigger' | 'requires_trigger' | 'channel'>>
@@ -21,7 +21,7 @@ export type NewGroup = Pick<Group, 'folder' | 'jid' | 'name' | 'main' | 'dialect
 const register = (
   payload: Payload<'register_group'>,
   { main, dialect }: { main: boolean; dialect: DialectName },
-  context: OperationContext,
+  context: CommandContext,
 ): Outcome => {
   const { jid, name, folder, trigger, requires_trigger, channel } = payload
   if (payload.mounts_requested) {
@@ -60,7 +60,7 @@ const dangerous = (name: string, summary: string, payload: Record<string, unknow
   reads: { corrupted: false, secret: false },
 })
 
-export const registerGroup: Operation<'register_group'> = {
+export const registerGroup: CommandDefinition<'register_group'> = {
   type: 'register_group',
   target: () => 'host',
   traits: ({ jid, name, folder, trigger, requires_trigger = true, channel }, { actor }) => ({
@@ -90,7 +90,7 @@ const dialectOf = (actor: Actor): DialectName => (actor.kind === 'group' ? actor
 
 /** The operator's way to register a group: through the same checks, and free to choose what no agent may. */
 export const addGroup = (
-  context: OperationContext,
+  context: CommandContext,
   { main, dialect, trigger, channel, ...group }: NewGroup,
 ): Outcome => {
   const payload = payloads.register_group.safeParse({
@@ -111,10 +111,10 @@ export const addGroup = (
   return register({ ...payload.data, jid }, { main, dialect: dialectName.data }, context)
 }
 
-const mayRemove = (group: Group, { actor }: OperationContext): boolean =>
+const mayRemove = (group: Group, { actor }: CommandContext): boolean =>
   actor.kind === 'operator' || !group.main
 
-export const unregisterGroup: Operation<'unregister_group'> = {
+export const unregisterGroup: CommandDefinition<'unregister_group'> = {
   type: 'unregister_group',
   target: () => 'host',
   traits({ jid }, { transaction }) {
@@ -137,7 +137,7 @@ export const unregisterGroup: Operation<'unregister_group'> = {
   },
 }
 
-export const refreshGroups: Operation<'refresh_groups'> = {
+export const refreshGroups: CommandDefinition<'refresh_groups'> = {
   type: 'refresh_groups',
   target: () => 'host',
   execute(_, { transaction, effect }) {

@@ -3,7 +3,7 @@ import { refused } from '../base/outcome.ts'
 import type { GuardRules, Held } from '../guard/guard.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import { tooManyRequests } from './policy/quota.ts'
-import type { OperationContext } from './types.ts'
+import type { CommandContext } from './types.ts'
 
 /** Pynchy's shell gate gives up after 300 s and then runs the command: it has its no before that. */
 const gateWaitsMs = 270_000
@@ -11,7 +11,7 @@ const patienceMs = (reply: ReplyAddress | null): number =>
   reply?.shape === 'decision' ? gateWaitsMs : Number.POSITIVE_INFINITY
 
 /** Stores a command that somebody has to look at first, or to decide; null: the answer follows. */
-export function hold(held: Held, group: Group, rules: GuardRules, context: OperationContext): Outcome | null {
+export function hold(held: Held, group: Group, rules: GuardRules, context: CommandContext): Outcome | null {
   const { transaction, now, request } = context
   const tooMany = tooManyRequests(group.folder, context)
   if (tooMany) return tooMany

@@ -3,7 +3,7 @@ import { done, type Refused, refused } from '../base/outcome.ts'
 import { named } from '../base/visible-text.ts'
 import { tooManyTasks } from './policy/quota.ts'
 import { nextRun, type Schedule } from './schedule.ts'
-import type { Operation, OperationContext } from './types.ts'
+import type { CommandContext, CommandDefinition } from './types.ts'
 
 interface Planned {
   job: HostJob
@@ -12,7 +12,7 @@ interface Planned {
 }
 
 /** What would be scheduled, or why not. */
-const plan = (payload: Payload<'schedule_host_job'>, context: OperationContext): Planned | Refused => {
+const plan = (payload: Payload<'schedule_host_job'>, context: CommandContext): Planned | Refused => {
   const rules = context.host?.jobs
   if (!rules) {
     return refused(
@@ -38,7 +38,7 @@ const when = ({ schedule_type, schedule_value, timezone }: Schedule): string =>
  * A command on the host is a task with a command in place of an agent: it belongs to the main group that asked, and to
  * the first one where an operator did.
  */
-export const scheduleHostJob: Operation<'schedule_host_job'> = {
+export const scheduleHostJob: CommandDefinition<'schedule_host_job'> = {
   type: 'schedule_host_job',
   target: () => 'host',
   traits(payload, context) {

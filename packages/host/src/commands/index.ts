@@ -14,13 +14,13 @@ import { callService, cancelRequest } from './requests.ts'
 import { finishedWork, resetContext } from './sessions.ts'
 import { checkShell } from './shell.ts'
 import { cancelTask, pauseTask, resumeTask, scheduleTask, updateTask } from './tasks.ts'
-import type { Operation, OperationContext, Target } from './types.ts'
+import type { CommandContext, CommandDefinition, Target } from './types.ts'
 import { showWithheld } from './withheld.ts'
 import { syncWorktree } from './worktree.ts'
 
 export { addGroup } from './groups.ts'
 
-export const operations: { [T in CommandType]: Operation<T> } = {
+export const commandDefinitions: { [T in CommandType]: CommandDefinition<T> } = {
   send_message: sendMessage,
   react,
   schedule_task: scheduleTask,
@@ -45,12 +45,11 @@ export const operations: { [T in CommandType]: Operation<T> } = {
 }
 
 /** The only way to have a command executed: nothing happens before the permission table has been asked. */
-export const perform = (command: Command, context: OperationContext): Outcome | null =>
-  decide(command, context)
+export const perform = (command: Command, context: CommandContext): Outcome | null => decide(command, context)
 
 const decide = <T extends CommandType>(
   { type, payload: given }: { type: T; payload: Payload<T> },
-  context: OperationContext,
+  context: CommandContext,
 ): Outcome | null => {
   let payload = given
   if ('jid' in given && typeof given.jid === 'string') {
@@ -58,7 +57,7 @@ const decide = <T extends CommandType>(
     if (typeof jid !== 'string') return jid
     if (jid !== given.jid) payload = { ...given, jid }
   }
-  const operation: Operation<T> = operations[type]
+  const operation: CommandDefinition<T> = commandDefinitions[type]
   const target = operation.target(payload, context)
   if (isOutcome(target)) return target
   const notAllowed = authorise(type, context.actor, target)
@@ -90,7 +89,7 @@ const writesTasks: ReadonlySet<CommandType> = new Set(['schedule_task', 'update_
 const changed = refused('conflict', 'What it would do is no longer what was shown for a decision. Ask again.')
 
 /** Whether it would do something else by now than whoever decided was shown. */
-const isAnother = ({ name, payload }: Traits['action'], { shown }: OperationContext): boolean =>
+const isAnother = ({ name, payload }: Traits['action'], { shown }: CommandContext): boolean =>
   shown !== undefined && digestOf({ name, payload: { ...payload, ...shown.evidence } }) !== shown.digest
 
 const isOutcome = (target: Target | Outcome): target is Outcome => target !== 'host' && 'ok' in target

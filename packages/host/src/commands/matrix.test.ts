@@ -1,6 +1,6 @@
 import { type CommandType, commandTypes } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
-import { operations } from './index.ts'
+import { commandDefinitions } from './index.ts'
 import { codeOf, openDesk } from './testing.ts'
 
 /** Every command, aimed at the group `family`: by its chat, or by a task that it owns. */
@@ -83,7 +83,7 @@ const contents = ({ store }: Awaited<ReturnType<typeof openTown>>) =>
   structuredClone({ groups: store.groups(), tasks: store.tasks({}), messages: store.messages({}) })
 
 test('every command has an operation of its own name', () => {
-  for (const type of commandTypes) expect(operations[type].type).toBe(type)
+  for (const type of commandTypes) expect(commandDefinitions[type].type).toBe(type)
 })
 
 describe.each(commandTypes)('%s', type => {

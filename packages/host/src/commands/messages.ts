@@ -5,13 +5,13 @@ import type { Traits } from '../guard/guard.ts'
 import type { NewMessage } from '../store/types.ts'
 import { tooManyMessageBytes } from './policy/quota.ts'
 import { storeWork } from './requests.ts'
-import type { Operation, OperationContext, Target } from './types.ts'
+import type { CommandContext, CommandDefinition, Target } from './types.ts'
 
 /** The chat that is meant: the one named, or the own one. An operator has none of their own. */
-const chat = (jid: string | undefined, { actor }: OperationContext): string | undefined =>
+const chat = (jid: string | undefined, { actor }: CommandContext): string | undefined =>
   jid ?? (actor.kind === 'group' ? actor.group.jid : undefined)
 
-const chatTarget = (payload: { jid?: string | undefined }, context: OperationContext): Target | Outcome => {
+const chatTarget = (payload: { jid?: string | undefined }, context: CommandContext): Target | Outcome => {
   const jid = chat(payload.jid, context)
   return jid === undefined
     ? refused('invalid_field', 'jid: is required, as an operator has no chat')
@@ -21,7 +21,7 @@ const chatTarget = (payload: { jid?: string | undefined }, context: OperationCon
 type Content = Pick<NewMessage, 'kind' | 'text' | 'sender' | 'speech' | 'messageId'>
 
 /** The outbox row is the promise to deliver (promise 4); a channel makes it true later. */
-const queue = (named: string | undefined, content: Content, context: OperationContext): Outcome => {
+const queue = (named: string | undefined, content: Content, context: CommandContext): Outcome => {
   const { transaction, actor, seq, now } = context
   const jid = chat(named, context)
   if (jid === undefined) return refused('invalid_field', 'jid: is required, as an operator has no chat')
@@ -36,7 +36,7 @@ const queue = (named: string | undefined, content: Content, context: OperationCo
 }
 
 /** Files are copied before there is a message: that takes its time, and may come to nothing. */
-const sendFiles = (payload: Payload<'send_message'>, context: OperationContext): Outcome | null => {
+const sendFiles = (payload: Payload<'send_message'>, context: CommandContext): Outcome | null => {
   const { actor } = context
   if (actor.kind !== 'group') return refused('unavailable', 'An operator sends files in the chat.')
   const jid = chat(payload.jid, context)
@@ -55,7 +55,7 @@ const elsewhere = (
   name: string,
   jid: string | undefined,
   does: string,
-  { actor }: OperationContext,
+  { actor }: CommandContext,
   payload: Record<string, unknown>,
 ): Traits | undefined =>
   actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
@@ -66,7 +66,7 @@ const elsewhere = (
         reads: { corrupted: false, secret: false },
       }
 
-export const sendMessage: Operation<'send_message'> = {
+export const sendMessage: CommandDefinition<'send_message'> = {
   type: 'send_message',
   target: chatTarget,
   traits: ({ jid, text, sender, speech, attachments }, context) =>
@@ -83,7 +83,7 @@ export const sendMessage: Operation<'send_message'> = {
   },
 }
 
-export const react: Operation<'react'> = {
+export const react: CommandDefinition<'react'> = {
   type: 'react',
   target: chatTarget,
   // Any few words can stand in the place of an emoji.

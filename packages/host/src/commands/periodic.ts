@@ -3,10 +3,10 @@ import { seenBy } from '../guard/guard.ts'
 import { folderOf } from './periodic-folder.ts'
 import { storeWork } from './requests.ts'
 import { nextRun } from './schedule.ts'
-import type { Operation } from './types.ts'
+import type { CommandDefinition } from './types.ts'
 
 /** A group, its folder, its instructions and the task that wakes it, all or nothing: files are made, so it is work. */
-export const createPeriodicAgent: Operation<'create_periodic_agent'> = {
+export const createPeriodicAgent: CommandDefinition<'create_periodic_agent'> = {
   type: 'create_periodic_agent',
   target: () => 'host',
   traits(payload, { transaction, timezone }) {

@@ -1,10 +1,10 @@
 import { refused } from '../base/outcome.ts'
 import { textOfQuestions } from './question-text.ts'
 import { self, storeRequest } from './requests.ts'
-import type { Operation } from './types.ts'
+import type { CommandDefinition } from './types.ts'
 
 /** People are asked in the group's own chat; what they say becomes the answer to the request. */
-export const askUser: Operation<'ask_user'> = {
+export const askUser: CommandDefinition<'ask_user'> = {
   type: 'ask_user',
   target: (_, context) => self(context),
   execute({ questions }, context) {

@@ -4,16 +4,16 @@ import { forbiddenBy, reachOfLabels, taintOfLabels } from '../guard/gates.ts'
 import type { NewRequest, RequestRow } from '../store/service-types.ts'
 import { tooManyRequests } from './policy/quota.ts'
 import { isAllowed } from './service-tools.ts'
-import type { Operation, OperationContext, Target } from './types.ts'
+import type { CommandContext, CommandDefinition, Target } from './types.ts'
 
 /** Whoever asks acts on nobody but itself. */
-export const self = ({ actor }: OperationContext): Target =>
+export const self = ({ actor }: CommandContext): Target =>
   actor.kind === 'group' ? { folder: actor.group.folder } : 'host'
 
 /** Stores a request whose answer follows: within this commit, so that it cannot be lost, and is asked once. */
 export function storeRequest(
   about: Pick<NewRequest, 'kind' | 'tool' | 'input'> & { timeoutMs: number },
-  context: OperationContext,
+  context: CommandContext,
 ): RequestRow | Refused {
   const { actor, request, transaction, now, effect } = context
   const { timeoutMs, ...asked } = about
@@ -39,7 +39,7 @@ export function storeRequest(
  */
 export function storeWork(
   about: { name: string; input: Record<string, unknown>; otherwise: string },
-  context: OperationContext,
+  context: CommandContext,
 ): Refused | null {
   const { actor, request, transaction, now, effect, host } = context
   const timeoutMs = host?.workMs(about.name)
@@ -69,7 +69,7 @@ export function storeWork(
 const unknown = (tool: string): Refused =>
   refused('unavailable', `There is no service named ${tool} on this host.`)
 
-const call = ({ tool: name, arguments: input }: Payload<'call_service'>, context: OperationContext) => {
+const call = ({ tool: name, arguments: input }: Payload<'call_service'>, context: CommandContext) => {
   const { actor, services, transaction, now, effect } = context
   const tool = services?.catalogue.find(name)
   if (actor.kind !== 'group')
@@ -88,7 +88,7 @@ const call = ({ tool: name, arguments: input }: Payload<'call_service'>, context
   return 'ok' in stored ? stored : null
 }
 
-export const callService: Operation<'call_service'> = {
+export const callService: CommandDefinition<'call_service'> = {
   type: 'call_service',
   target: (_, context) => self(context),
   traits({ tool: name, arguments: input }, { services, actor }) {
@@ -109,7 +109,7 @@ export const callService: Operation<'call_service'> = {
 
 const cancelled: Outcome = refused('cancelled', 'The request was taken back by whoever had made it.')
 
-export const cancelRequest: Operation<'cancel_request'> = {
+export const cancelRequest: CommandDefinition<'cancel_request'> = {
   type: 'cancel_request',
   target: (_, context) => self(context),
   execute({ request_id, unless_begun }, { actor, transaction, now, effect }) {

@@ -3,19 +3,19 @@ import { done, refused } from '../base/outcome.ts'
 import { seenBy } from '../guard/guard.ts'
 import { carried } from '../store/contexts.ts'
 import { storeWork } from './requests.ts'
-import type { Operation, OperationContext, Target } from './types.ts'
+import type { CommandContext, CommandDefinition, Target } from './types.ts'
 import { syncTraits } from './worktree.ts'
 
 /** The group whose session is meant: always the one that asks; an operator says which. */
-const ownGroup = ({ actor, about }: OperationContext): Group | undefined =>
+const ownGroup = ({ actor, about }: CommandContext): Group | undefined =>
   actor.kind === 'group' ? actor.group : about
 
-const ownTarget = (context: OperationContext): Target | Outcome => {
+const ownTarget = (context: CommandContext): Target | Outcome => {
   const group = ownGroup(context)
   return group ? { folder: group.folder } : refused('invalid_field', 'An operator has to say which group.')
 }
 
-const note = (group: Group, action: string, summary: string, context: OperationContext) =>
+const note = (group: Group, action: string, summary: string, context: CommandContext) =>
   context.transaction.audit({
     at: context.now.getTime(),
     group: group.folder,
@@ -32,7 +32,7 @@ const note = (group: Group, action: string, summary: string, context: OperationC
  * is not. Its message to its successor is stored in the same commit, like one that came from a chat, so it waits for
  * as long as it takes. What it has read goes with the message: whoever writes to itself tells itself what strangers said.
  */
-export const resetContext: Operation<'reset_context'> = {
+export const resetContext: CommandDefinition<'reset_context'> = {
   type: 'reset_context',
   target: (_, context) => ownTarget(context),
   execute({ message }, context) {
@@ -69,7 +69,7 @@ export const resetContext: Operation<'reset_context'> = {
 }
 
 /** A scheduled run that says so is done. Where its commits are merged at the end, it is done once they are. */
-export const finishedWork: Operation<'finished_work'> = {
+export const finishedWork: CommandDefinition<'finished_work'> = {
   type: 'finished_work',
   target: (_, context) => ownTarget(context),
   // With the run's end its commits go to where a sync would bring them.

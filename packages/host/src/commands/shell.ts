@@ -2,13 +2,13 @@ import { judgeShell } from '@hatchway/protocol/shell'
 import { done, refused } from '../base/outcome.ts'
 import { self } from './requests.ts'
 import { isSyncStep } from './sync-steps.ts'
-import type { Operation } from './types.ts'
+import type { CommandDefinition } from './types.ts'
 
 /**
  * Whether a shell command of the agent's may run: the guard decides, from what it is and what the agent has read. That
- * there is an answer at all means that it may; anything else is a no (promise 9, lesson 9).
+ * there is an answer at all means that it may; anything else is a no (promise 9).
  */
-export const checkShell: Operation<'check_shell'> = {
+export const checkShell: CommandDefinition<'check_shell'> = {
   type: 'check_shell',
   target: (_, context) => self(context),
   traits({ command }, { guard, actor, host }) {

@@ -1,7 +1,7 @@
 /**
  * What an agent needs of git between two syncs, in plain words only. Git runs what a worktree's settings name, and the
  * agent writes those; but in a sandbox without a network that gets it nowhere, and an agent that has to ask a person for
- * each step of a rebase the host itself has begun would be stuck with it (lesson 31).
+ * each step of a rebase the host itself has begun would be stuck with it.
  */
 const word = `(?:[\\w./@+,=:%-]+|'[^'\\n]*'|"[^"$\`\\\\!\\n]*")`
 const path = `(?!-)${word}`

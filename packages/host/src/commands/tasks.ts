@@ -4,7 +4,7 @@ import { named } from '../base/visible-text.ts'
 import type { Traits } from '../guard/guard.ts'
 import { tooManyTasks } from './policy/quota.ts'
 import { nextRun, type Schedule } from './schedule.ts'
-import type { Operation, OperationContext, Target } from './types.ts'
+import type { CommandContext, CommandDefinition, Target } from './types.ts'
 
 /**
  * A task is active or paused until it is cancelled or completed, and then stays what it is. Open tasks always have
@@ -20,13 +20,13 @@ const notFound = refused('not_found', 'There is no task with this id.')
 
 const answer = ({ id, status, next_run }: Task): Outcome => done({ task_id: id, status, next_run })
 
-const save = (task: Task, { transaction, effect }: OperationContext): Outcome => {
+const save = (task: Task, { transaction, effect }: CommandContext): Outcome => {
   transaction.updateTask(task)
   effect({ kind: 'tasks_changed', folder: task.group })
   return answer(task)
 }
 
-/** The next run from now on: a task whose time went by while it was paused does not make up for it (lesson 27). */
+/** The next run from now on: a task whose time went by while it was paused does not make up for it. */
 const upcoming = (schedule: Schedule, now: Date): { next_run: string } | Refused => {
   const next = nextRun(schedule, now)
   return next.ok ? { next_run: next.at.toISOString() } : next
@@ -39,7 +39,7 @@ const replaced = (old: string | null, given: string | undefined): string | null 
 type GroupReference = Pick<Payload<'schedule_task'>, 'jid' | 'group'>
 
 /** The group a new task is for. A name that nobody has is a target too: others must not learn which exist. */
-const taskTarget = ({ jid, group }: GroupReference, { actor }: OperationContext): Target | Outcome => {
+const taskTarget = ({ jid, group }: GroupReference, { actor }: CommandContext): Target | Outcome => {
   if (group !== undefined) return { folder: group }
   if (jid !== undefined) return { jid }
   if (actor.kind === 'group') return { folder: actor.group.folder }
@@ -48,7 +48,7 @@ const taskTarget = ({ jid, group }: GroupReference, { actor }: OperationContext)
 
 const taskGroup = (
   { jid, group }: GroupReference,
-  { actor, transaction }: OperationContext,
+  { actor, transaction }: CommandContext,
 ): Group | undefined => {
   if (group !== undefined) return transaction.group(group)
   if (jid !== undefined) return transaction.groupByJid(jid)
@@ -60,7 +60,7 @@ const toOthers = (
   name: string,
   group: string | undefined,
   payload: Record<string, unknown>,
-  { actor }: OperationContext,
+  { actor }: CommandContext,
 ): Traits | undefined =>
   group === undefined || actor.kind !== 'group' || group === actor.group.folder
     ? undefined
@@ -72,7 +72,7 @@ const toOthers = (
         reads: { corrupted: false, secret: false },
       }
 
-export const scheduleTask: Operation<'schedule_task'> = {
+export const scheduleTask: CommandDefinition<'schedule_task'> = {
   type: 'schedule_task',
   target: taskTarget,
   traits(payload, context) {
@@ -121,8 +121,8 @@ type TaskCommand = 'update_task' | 'pause_task' | 'resume_task' | 'cancel_task'
 /** What changes a task that exists and has not ended. */
 const onTask = <T extends TaskCommand>(
   type: T,
-  change: (task: Task, payload: Payload<T>, context: OperationContext) => Outcome,
-): Operation<T> => ({
+  change: (task: Task, payload: Payload<T>, context: CommandContext) => Outcome,
+): CommandDefinition<T> => ({
   type,
   target(payload, { transaction }) {
     const task = transaction.task(payload.task_id)
@@ -153,7 +153,7 @@ const asItIs = ({ schedule_type, schedule_value, timezone, status }: Task) => ({
 const ofJob = (
   name: TaskCommand,
   change: { task_id: string },
-  { actor, transaction }: OperationContext,
+  { actor, transaction }: CommandContext,
 ): Traits | undefined => {
   const task = transaction.task(change.task_id)
   const job = task?.job
@@ -177,7 +177,7 @@ const resume = onTask('resume_task', (task, _, context) => {
   return save({ ...task, status: 'active', ...next }, context)
 })
 
-export const resumeTask: Operation<'resume_task'> = {
+export const resumeTask: CommandDefinition<'resume_task'> = {
   ...resume,
   traits: (payload, context) => ofJob('resume_task', payload, context),
 }
@@ -188,9 +188,9 @@ export const cancelTask = onTask('cancel_task', (task, _, context) => save(cance
 
 /**
  * A task runs with the rights of whoever answers for it. The group that a main group's task runs in may rewrite it,
- * but then answers for it itself: else it could put its own words into a task that runs as main (lesson 8).
+ * but then answers for it itself: else it could put its own words into a task that runs as main.
  */
-const answerable = (task: Task, { actor }: OperationContext): string =>
+const answerable = (task: Task, { actor }: CommandContext): string =>
   actor.kind === 'group' && !actor.group.main ? actor.group.folder : task.created_by
 
 /** A job is its command, which nobody changes without being asked about it: only when it runs can be changed. */
@@ -235,7 +235,7 @@ const update = onTask('update_task', (task, payload, context) => {
 const runsNoMore = ({ task_id: _, status, ...given }: Payload<'update_task'>): boolean =>
   (status === 'paused' || status === 'cancelled') && Object.values(given).every(value => value === undefined)
 
-export const updateTask: Operation<'update_task'> = {
+export const updateTask: CommandDefinition<'update_task'> = {
   ...update,
   traits(payload, context) {
     if (runsNoMore(payload)) return undefined

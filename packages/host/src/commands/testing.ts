@@ -13,7 +13,7 @@ import { configSchema } from '../config.ts'
 import { openStore } from '../store/sqlite.ts'
 import type { NewGroup } from './groups.ts'
 import { addGroup, perform } from './index.ts'
-import type { Actor, Effect, OperationContext } from './types.ts'
+import type { Actor, CommandContext, Effect } from './types.ts'
 
 export interface Answer {
   outcome: Outcome
@@ -21,9 +21,9 @@ export interface Answer {
 }
 
 interface DeskRules
-  extends Pick<OperationContext, 'host' | 'guard' | 'isReleased' | 'seen' | 'heldIn' | 'request'> {
+  extends Pick<CommandContext, 'host' | 'guard' | 'isReleased' | 'seen' | 'heldIn' | 'request'> {
   openTasks?: number
-  limits?: Partial<OperationContext['limits']>
+  limits?: Partial<CommandContext['limits']>
 }
 
 /** Operations on a real store, with a clock that stands still until it is set. */
@@ -34,8 +34,8 @@ export const openDesk = ({ openTasks = 1000, limits = {}, ...rules }: DeskRules 
   let seq = 0
 
   const inTransaction = async (
-    actorOf: (folder: OperationContext['transaction']) => Actor,
-    work: (context: OperationContext) => Outcome | null,
+    actorOf: (folder: CommandContext['transaction']) => Actor,
+    work: (context: CommandContext) => Outcome | null,
   ): Promise<Answer> => {
     const effects: Effect[] = []
     seq += 1

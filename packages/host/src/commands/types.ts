@@ -78,7 +78,7 @@ interface Limits {
   messageBytes: number
 }
 
-export interface OperationContext {
+export interface CommandContext {
   transaction: Transaction
   actor: Actor
   /** the claim's number: unique, rising, usable as an id */
@@ -115,11 +115,11 @@ export type Target = { folder: string } | { jid: string } | 'host'
  * One command: what it would act on, and what it does. `target` answers with an outcome if there is nothing to act
  * on; `execute` runs only when the permission table has said yes.
  */
-export interface Operation<T extends CommandType> {
+export interface CommandDefinition<T extends CommandType> {
   type: T
-  target(payload: Payload<T>, context: OperationContext): Target | Outcome
+  target(payload: Payload<T>, context: CommandContext): Target | Outcome
   /** what the guard has to know of it; left out, or undefined: it stays within the group */
-  traits?(payload: Payload<T>, context: OperationContext): Traits | undefined
+  traits?(payload: Payload<T>, context: CommandContext): Traits | undefined
   /** null: it is stored, and the answer follows */
-  execute(payload: Payload<T>, context: OperationContext): Outcome | null
+  execute(payload: Payload<T>, context: CommandContext): Outcome | null
 }

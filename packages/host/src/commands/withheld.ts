@@ -4,10 +4,10 @@ import type { Taint } from '../base/taint.ts'
 import { type GuardRules, seenBy } from '../guard/guard.ts'
 import { viewFor } from '../guard/withheld.ts'
 import { self } from './requests.ts'
-import type { Operation, OperationContext } from './types.ts'
+import type { CommandContext, CommandDefinition } from './types.ts'
 
 /** What the group would have read, had its lists left nothing out. */
-function withheldFrom(group: Group, guard: GuardRules, context: OperationContext): Taint {
+function withheldFrom(group: Group, guard: GuardRules, context: CommandContext): Taint {
   const { transaction } = context
   const own = group.main ? undefined : group.folder
   const view = viewFor(seenBy(group.folder, guard, context), transaction.texts(own), guard)
@@ -16,7 +16,7 @@ function withheldFrom(group: Group, guard: GuardRules, context: OperationContext
   return view.withheld()
 }
 
-export const showWithheld: Operation<'show_withheld'> = {
+export const showWithheld: CommandDefinition<'show_withheld'> = {
   type: 'show_withheld',
   target: (_, context) => self(context),
   traits(_, context) {

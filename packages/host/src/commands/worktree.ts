@@ -1,11 +1,11 @@
 import { refused } from '../base/outcome.ts'
 import type { Traits } from '../guard/guard.ts'
 import { self, storeWork } from './requests.ts'
-import type { Operation, OperationContext, WorktreeRules } from './types.ts'
+import type { CommandContext, CommandDefinition, WorktreeRules } from './types.ts'
 
 const none = 'No repository is configured for this group.'
 
-const worktreeOf = ({ actor, host }: OperationContext) =>
+const worktreeOf = ({ actor, host }: CommandContext) =>
   actor.kind === 'group' ? host?.worktree(actor.group.folder) : undefined
 
 /** Commits may hold anything that the agent has read, and others build on them. */
@@ -21,7 +21,7 @@ export const syncTraits = ({ pushes, repo, branch, policy, remote }: WorktreeRul
 })
 
 /** What the group's agent has committed goes to where the configuration says; the sender's own, whatever the file says. */
-export const syncWorktree: Operation<'sync_worktree'> = {
+export const syncWorktree: CommandDefinition<'sync_worktree'> = {
   type: 'sync_worktree',
   target: (_, context) => self(context),
   traits(_, context) {

@@ -7,13 +7,13 @@ import { accountOf, ownAccount } from '../plugins/jobs/accounts.ts'
 import { needsKey } from '../runs/model-gateway/health.ts'
 import { checkMounts } from '../sandboxes/allowed-mounts.ts'
 import { loadPlugins } from '../services/plugins.ts'
-import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
+import { bad, type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
 const project = fileURLToPath(new URL('../../../../', import.meta.url))
 const gitMs = 10_000
 
 /** What is written in the configuration, compared with what is there. That it can be read at all was seen before. */
-export async function configuration(patient: Patient): Promise<Finding[]> {
+export async function configuration(patient: DoctorContext): Promise<Finding[]> {
   const { config } = patient
   const problems = [
     ...keys(patient),
@@ -32,7 +32,7 @@ export async function configuration(patient: Patient): Promise<Finding[]> {
 }
 
 /** Variables that are named and not set: the daemon may have them from its unit file, which this cannot see. */
-function keys({ config, checkup, environment }: Patient): Finding[] {
+function keys({ config, checkup, environment }: DoctorContext): Finding[] {
   const wanted = new Map<string, string>()
   if (needsKey(config) && !checkup?.model) wanted.set(config.model.keyVariable, 'the model')
   if (config.inspector.model !== undefined) wanted.set(config.inspector.keyVariable, 'the inspector')
@@ -50,7 +50,7 @@ function keys({ config, checkup, environment }: Patient): Finding[] {
     )
 }
 
-function groups({ config, checkup }: Patient): Finding[] {
+function groups({ config, checkup }: DoctorContext): Finding[] {
   const known = checkup?.store?.groups.map(({ folder }) => folder)
   const findings: Finding[] = []
   const unknown = known ? Object.keys(config.groups).filter(folder => !known.includes(folder)) : []

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { errorCode } from '@hatchway/spool'
-import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
+import { bad, type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
-export function database({ config, holder, checkup }: Patient): Finding[] {
+export function database({ config, holder, checkup }: DoctorContext): Finding[] {
   if (holder === 'silent')
     return [
       bad(
@@ -62,7 +62,7 @@ export function database({ config, holder, checkup }: Patient): Finding[] {
 }
 
 /** What waits for somebody to look at it. */
-export function waiting({ layout, checkup }: Patient): Finding[] {
+export function waiting({ layout, checkup }: DoctorContext): Finding[] {
   const refused = countErrors(layout.errors)
   const failed = checkup?.store?.messages.failed ?? 0
   const pending = checkup?.store?.messages.pending ?? 0

@@ -7,7 +7,7 @@ import { createGroupDirectories, createLayout, directoriesOf, type Layout } from
 import { ownerFor } from '../base/owners.ts'
 import { giveGroup } from '../base/ownership.ts'
 import type { Config } from '../config.ts'
-import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
+import { bad, type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
 /** A directory as it has to be. */
 interface Wanted {
@@ -25,10 +25,10 @@ interface Wanted {
 const earlierUid = 1000
 
 /**
- * Wrong owners are the most reported fault of all hatches (lesson 23): the container cannot write, or not remove.
+ * Wrong owners are the most reported fault of all hatches: the container cannot write, or not remove.
  * Whom things have to belong to follows from whom the state directory belongs to: that is whom the daemon runs as.
  */
-export function directories(patient: Patient): Finding[] {
+export function directories(patient: DoctorContext): Finding[] {
   const { config, layout, checkup } = patient
   const state = look(layout.state)
   if (!state) return [warning('data', `${config.data} is new: nothing has been started on it.`)]

@@ -1,13 +1,13 @@
 import { existsSync, lstatSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { errorCode } from '@hatchway/spool'
-import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
+import { bad, type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
 const gibibyte = 1_073_741_824
 const mebibyte = 1_048_576
 const fewInodes = 50_000
 
-export function disk({ config, checkup }: Patient): Finding[] {
+export function disk({ config, checkup }: DoctorContext): Finding[] {
   let place = config.data
   while (!existsSync(place)) place = dirname(place)
   const { bavail, bsize, ffree, files } = statfsSync(place)
@@ -36,7 +36,7 @@ export function disk({ config, checkup }: Patient): Finding[] {
 const dayMs = 86_400_000
 
 /** What a process that was killed has left half-written. While somebody is at work it may be theirs. */
-export function leftovers({ config, layout, holder, now }: Patient): Finding[] {
+export function leftovers({ config, layout, holder, now }: DoctorContext): Finding[] {
   const found = [
     ...namesIn(layout.staging).map(name => join(layout.staging, name)),
     ...namesIn(layout.state)

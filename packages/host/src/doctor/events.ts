@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deliversEvents } from '@hatchway/spool'
-import { type Finding, good, type Patient, some, warning } from './types.ts'
+import { type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
 /** Directories of one group that are watched, at most. */
 const watchesOfGroup = 8
@@ -9,12 +9,12 @@ const ownWatches = 64
 const smallQueue = 16_384
 const probeMs = 2000
 
-export const events = async (patient: Patient): Promise<Finding[]> => [
+export const events = async (patient: DoctorContext): Promise<Finding[]> => [
   ...limits(patient),
   ...(await mounts(patient)),
 ]
 
-function limits({ config, checkup }: Patient): Finding[] {
+function limits({ config, checkup }: DoctorContext): Finding[] {
   if (config.events === 'off') return [warning('events', '`events` is off: every directory is polled.')]
   const watches = limit('max_user_watches')
   if (watches === undefined) return [warning('events', 'No inotify here: directories are polled.')]
@@ -54,7 +54,7 @@ function limit(name: string): number | undefined {
 }
 
 /** Some mounts deliver no events: each is asked with a file of its own. */
-async function mounts({ config, layout, checkup }: Patient): Promise<Finding[]> {
+async function mounts({ config, layout, checkup }: DoctorContext): Promise<Finding[]> {
   const groups = checkup?.store?.groups ?? []
   if (groups.length === 0 || config.events === 'off') return []
   const silent: string[] = []

@@ -11,7 +11,7 @@ import { imageModels } from './image-models.ts'
 import { reach } from './reach.ts'
 import { clock, runtime, timeZone } from './runtime.ts'
 import { orphans, sandboxes } from './sandboxes.ts'
-import { bad, type Finding, type Patient, reasonOf } from './types.ts'
+import { bad, type DoctorContext, type Finding, reasonOf } from './types.ts'
 
 /** A finding as it is told; `fixed` says what was done about it. */
 export interface Told {
@@ -21,7 +21,7 @@ export interface Told {
   fixed?: string
 }
 
-type Look = (patient: Patient) => Finding | Finding[] | Promise<Finding | Finding[]>
+type Look = (patient: DoctorContext) => Finding | Finding[] | Promise<Finding | Finding[]>
 
 /** In the order in which trouble is best looked for. */
 const looks: readonly [string, Look][] = [
@@ -47,7 +47,7 @@ const looks: readonly [string, Look][] = [
  */
 export async function examine(config: Config, { fix = false }: { fix?: boolean } = {}): Promise<Told[]> {
   const { who, checkup } = await consult(config)
-  const patient: Patient = {
+  const patient: DoctorContext = {
     config,
     layout: layoutOf(config.data),
     holder: who,
@@ -69,7 +69,7 @@ export async function examine(config: Config, { fix = false }: { fix?: boolean }
 
 const told = ({ what, state, says }: Finding): Told => ({ what, state, says })
 
-async function mend({ config, holder }: Patient, findings: readonly Finding[]): Promise<Told[]> {
+async function mend({ config, holder }: DoctorContext, findings: readonly Finding[]): Promise<Told[]> {
   const wanted = findings.some(({ mend: work }) => work)
   if (!wanted) return findings.map(told)
   // Where nobody is at work, nobody begins to be meanwhile.

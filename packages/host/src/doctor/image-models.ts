@@ -4,14 +4,14 @@ import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { ownerFor } from '../base/owners.ts'
 import { ask, lastWords } from '../base/programs.ts'
-import { framings } from '../runs/container-protocols/index.ts'
+import { containerProtocols } from '../runs/container-protocols/index.ts'
 import { bundlePath, imageFor, modelPort, userOf } from '../runs/launch.ts'
 import { keyProblem } from '../runs/model-gateway/health.ts'
 import { within } from '../sandboxes/child.ts'
 import { chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import { inside } from '../sandboxes/mounts.ts'
 import type { Mount, Sandbox } from '../sandboxes/types.ts'
-import { bad, type Finding, good, type Patient, reasonOf } from './types.ts'
+import { bad, type DoctorContext, type Finding, good, reasonOf } from './types.ts'
 
 /**
  * Whether programs in the configured images reach the model's gateway on the host. Each image is started with the
@@ -30,7 +30,7 @@ interface Trial {
 const trialMs = 60_000
 const libraries = '/opt/hatchway/lib'
 
-export async function imageModels(patient: Patient): Promise<Finding[]> {
+export async function imageModels(patient: DoctorContext): Promise<Finding[]> {
   const { config } = patient
   if (config.agents.enabled === 'no' || keyProblem(config, patient.environment)) return []
   const findings: Finding[] = []
@@ -38,7 +38,7 @@ export async function imageModels(patient: Patient): Promise<Finding[]> {
   return findings
 }
 
-async function trialsOf({ config, checkup }: Patient): Promise<Trial[]> {
+async function trialsOf({ config, checkup }: DoctorContext): Promise<Trial[]> {
   const sandboxes = createSandboxes(config)
   const named = [config.agents, ...Object.values(config.groups)].some(({ image }) => image !== undefined)
   if (!named) return []
@@ -54,7 +54,7 @@ async function trialsOf({ config, checkup }: Patient): Promise<Trial[]> {
     const wanted = settings?.sandbox ?? 'auto'
     const sandbox = wanted === 'auto' ? usual.sandbox : sandboxes[wanted]
     const image = sandbox && imageFor(config, { folder }, sandbox)
-    const ownRunner = group ? framings[group.dialect].ownRunner : false
+    const ownRunner = group ? containerProtocols[group.dialect].ownRunner : false
     const asksModels = !ownRunner || (settings?.driver ?? config.agents.driver) !== 'concierge'
     if (!sandbox || image === undefined || !asksModels) continue
     trials.set(`${sandbox.name} ${ownRunner} ${image}`, {
@@ -67,7 +67,7 @@ async function trialsOf({ config, checkup }: Patient): Promise<Trial[]> {
   return [...trials.values()]
 }
 
-async function findingOf(patient: Patient, trial: Trial): Promise<Finding> {
+async function findingOf(patient: DoctorContext, trial: Trial): Promise<Finding> {
   const what = `model from image ${trial.image} (${trial.sandbox.name})`
   const problem = await tryModel(patient, trial)
   if (problem !== undefined)
@@ -81,7 +81,7 @@ async function findingOf(patient: Patient, trial: Trial): Promise<Finding> {
 }
 
 /** What is wrong, or undefined. */
-async function tryModel({ config, checkup }: Patient, trial: Trial): Promise<string | undefined> {
+async function tryModel({ config, checkup }: DoctorContext, trial: Trial): Promise<string | undefined> {
   const { sandbox, image, ownRunner } = trial
   if (!existsSync(bundlePath)) return 'The agent’s side is not built. Run: npm run build'
   const client = await clientFor(ownRunner)

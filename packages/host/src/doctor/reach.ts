@@ -1,20 +1,20 @@
 import { closeSync, constants, fchmodSync, lstatSync, openSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { readHolder } from '../base/lock-owner.ts'
-import { bad, type Finding, good, type Patient, some, warning } from './types.ts'
+import { readLockOwner } from '../base/lock-owner.ts'
+import { bad, type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
 const answerMs = 2000
 
 /** How people and services are reached, and how people reach us. */
-export const reach = async (patient: Patient): Promise<Finding[]> => [
+export const reach = async (patient: DoctorContext): Promise<Finding[]> => [
   ...channels(patient),
   ...services(patient),
   ...(await web(patient)),
   ...token(patient),
 ]
 
-function channels({ checkup, holder }: Patient): Finding[] {
+function channels({ checkup, holder }: DoctorContext): Finding[] {
   if (!checkup || holder !== 'daemon') return []
   const only = (wanted: string) =>
     Object.entries(checkup.channels)
@@ -41,7 +41,7 @@ function channels({ checkup, holder }: Patient): Finding[] {
   ]
 }
 
-function services({ checkup, holder }: Patient): Finding[] {
+function services({ checkup, holder }: DoctorContext): Finding[] {
   if (!checkup || holder !== 'daemon') return []
   const broken = checkup.services.filter(({ ok }) => !ok)
   return broken.length === 0
@@ -49,12 +49,12 @@ function services({ checkup, holder }: Patient): Finding[] {
     : broken.map(({ name, text }) => warning('services', `${name} cannot be used: ${text}`))
 }
 
-async function web({ config, holder }: Patient): Promise<Finding[]> {
+async function web({ config, holder }: DoctorContext): Promise<Finding[]> {
   const { enabled, port } = config.web
   if (enabled === 'no') return []
   if (holder === 'daemon') {
     // Somebody answers on many ports: which one is the console's, only the daemon knows.
-    const own = readHolder(config.data)?.webPort
+    const own = readLockOwner(config.data)?.webPort
     if (own === undefined)
       return [warning('web', 'The daemon does not say on which port the console is. Start it again.')]
     if (!(await answers(config.web.host, own)))
@@ -100,7 +100,7 @@ const isFree = (port: number) =>
   })
 
 /** Who can read it is the operator. */
-function token({ layout }: Patient): Finding[] {
+function token({ layout }: DoctorContext): Finding[] {
   const path = join(layout.state, 'web-token')
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (!found) return []

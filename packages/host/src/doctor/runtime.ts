@@ -3,7 +3,7 @@ import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundlePath } from '../runs/launch.ts'
-import { bad, type Finding, good, type Patient, reasonOf, warning } from './types.ts'
+import { bad, type DoctorContext, type Finding, good, reasonOf, warning } from './types.ts'
 
 /** What runs Hatchway: Node, the agent's side, the clock, the zone. */
 export const runtime = (): Finding[] => [node(), bundle()]
@@ -21,7 +21,7 @@ const bundle = (): Finding =>
 /** File systems of other machines have a clock of their own; so much is nothing to speak of. */
 const tolerableMs = 5000
 
-export function clock(patient: Patient): Finding[] {
+export function clock(patient: DoctorContext): Finding[] {
   const { checkup, now } = patient
   const findings: Finding[] = []
   const jump = checkup?.clock_jump_ms ?? 0
@@ -58,7 +58,7 @@ export function clock(patient: Patient): Finding[] {
     : [good('clock', 'It agrees with the file system, and has not jumped.')]
 }
 
-function fileSystemApart({ layout, now }: Patient): number | string {
+function fileSystemApart({ layout, now }: DoctorContext): number | string {
   try {
     // A plain file: whoever starts a daemon now clears such files away, and nothing else.
     const file = join(existsSync(layout.staging) ? layout.staging : tmpdir(), `clock-${randomUUID()}`)
@@ -80,7 +80,7 @@ const inWords = (ms: number): string => {
   return seconds < 7200 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3600)} hours`
 }
 
-export function timeZone({ config, environment }: Patient): Finding {
+export function timeZone({ config, environment }: DoctorContext): Finding {
   const machine = new Intl.DateTimeFormat().resolvedOptions().timeZone
   if (config.timezone === machine) return good('time zone', config.timezone)
   const from = environment.TZ ? 'TZ' : 'this machine'

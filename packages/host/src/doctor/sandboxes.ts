@@ -2,9 +2,9 @@ import { markedProcesses } from '../base/processes.ts'
 import { ask, findProgram } from '../base/programs.ts'
 import { chooseSandbox, createSandboxes, sandboxOrder } from '../sandboxes/choose.ts'
 import type { SandboxName } from '../sandboxes/types.ts'
-import { bad, type Finding, good, type Patient, warning } from './types.ts'
+import { bad, type DoctorContext, type Finding, good, warning } from './types.ts'
 
-export async function sandboxes({ config }: Patient): Promise<Finding[]> {
+export async function sandboxes({ config }: DoctorContext): Promise<Finding[]> {
   if (config.agents.enabled === 'no') return [good('sandbox', 'No agents are started here.')]
   const { sandbox, driver } = config.agents
   const choice = await chooseSandbox(sandbox, driver, createSandboxes(config), sandboxOrder)
@@ -28,7 +28,7 @@ export async function sandboxes({ config }: Patient): Promise<Finding[]> {
 const answerMs = 10_000
 
 /** A running daemon has ended what was left over when it began, and knows what is its own. */
-export async function orphans({ config, holder, checkup }: Patient): Promise<Finding[]> {
+export async function orphans({ config, holder, checkup }: DoctorContext): Promise<Finding[]> {
   const installation = checkup?.store?.installation
   if (holder !== 'nobody' || !installation) return []
   const found: { name: SandboxName; runs: number }[] = []

@@ -13,7 +13,7 @@ export interface Finding {
 }
 
 /** What the doctor knows when it looks. */
-export interface Patient {
+export interface DoctorContext {
   config: Config
   layout: Layout
   /** who has the data directory; `silent` is somebody who does not answer */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Live, openLive, until } from '../../proof/live.ts'
 
-/** Writers that do not rename: an `echo >` in the agent's shell, or worse (promise 1, lesson 25). */
+/** Writers that do not rename: an `echo >` in the agent's shell, or worse (promise 1). */
 async function open(graceMs: number): Promise<Live> {
   const live = await openLive({ graceMs })
   onTestFinished(() => live.close())

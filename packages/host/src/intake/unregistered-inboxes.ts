@@ -8,18 +8,18 @@ import { possibleDrops } from '../base/layout.ts'
  * Directories below `ipc/` that belong to no registered group. What lies in them is refused in the open (promise 8)
  * instead of being overlooked: they are taken from like any other, and the intake finds no group for them.
  */
-export interface Strays {
+export interface UnregisteredInboxes {
   stop(): void
 }
 
 const everyMs = 30_000
 
-export function watchStrays(options: {
+export function watchUnregisteredInboxes(options: {
   ipc: string
   isRegistered(folder: string): boolean
   add(inbox: Inbox): void
   failed(error: unknown): void
-}): Strays {
+}): UnregisteredInboxes {
   const { ipc, isRegistered, add } = options
   const known = new Map<string, string>()
 

@@ -25,7 +25,7 @@ const samples = [
  * the rest. Before the daemon takes its first file it decides some made-up ones, on a store in memory that is thrown
  * away: a few hundredths of a second, once.
  */
-export function rehearse(config: Config): void {
+export function warmUp(config: Config): void {
   const store = openStore({ path: ':memory:', durability: 'process', prepare: false })
   const group = {
     folder: 'rehearsal',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Live, openLive, until } from '../../proof/live.ts'
 
-/** The container's processes are somebody else: what is theirs must be theirs, and the rest must not (lesson 23). */
+/** The container's processes are somebody else: what is theirs must be theirs, and the rest must not. */
 const isRoot = process.getuid?.() === 0
 
 const facts = (path: string) => {

@@ -10,7 +10,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createSentTexts, type SentTexts } from '../sandboxes/sent-texts.ts'
 import type { SandboxExit } from '../sandboxes/types.ts'
 import { openStore } from '../store/sqlite.ts'
-import { framings } from './container-protocols/index.ts'
+import { containerProtocols } from './container-protocols/index.ts'
 import { createInputBox, inputId } from './input-box.ts'
 import { startSession } from './session.ts'
 
@@ -100,7 +100,7 @@ const openRig = async (
     group,
     rows,
     keepSession: true,
-    framing: framings[dialect],
+    protocol: containerProtocols[dialect],
     launch: async () => {
       launched = true
       return {
@@ -168,7 +168,7 @@ const openRig = async (
   })
   await until(() => launched)
   // Its own document is the first thing it takes.
-  for (const { path } of framings[dialect].files(start)) unlinkSync(join(data, 'ipc', path))
+  for (const { path } of containerProtocols[dialect].files(start)) unlinkSync(join(data, 'ipc', path))
   const said = () => store.messages({ group: 'family' }).map(({ text }) => text)
   let files = 0
   return {

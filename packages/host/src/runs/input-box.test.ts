@@ -57,7 +57,7 @@ const row = (id: number): IncomingRow => ({
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot || process.env.CI === 'true' ? test : test.skip
 
-asRoot('lesson 23: a host that is root gives the agent’s user what it can read and remove', () => {
+asRoot('a host that is root gives the agent’s user what it can read and remove', () => {
   const owner = { uid: 1000, gid: 1000 }
   const { input, box } = openBox(owner)
   box.post(row(7))

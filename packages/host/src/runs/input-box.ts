@@ -8,7 +8,7 @@ import { textWithFiles } from '../store/attachment-text.ts'
 
 /**
  * The way into a running session: follow-ups as files in the group's own directory, in its dialect. Every run begins and
- * ends with an empty one, so that nothing of an earlier run reaches a later one (lesson 21); what was in it unused is in
+ * ends with an empty one, so that nothing of an earlier run reaches a later one; what was in it unused is in
  * the store, and waits there.
  */
 export interface InputBox {

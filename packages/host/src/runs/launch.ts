@@ -12,7 +12,7 @@ import { inside, mountsFor } from '../sandboxes/mounts.ts'
 import { createSentTexts, type SentTexts } from '../sandboxes/sent-texts.ts'
 import type { Mount, Sandbox, SandboxProcess, Sidecar } from '../sandboxes/types.ts'
 import type { AgentStore } from '../store/agent-types.ts'
-import { framings } from './container-protocols/index.ts'
+import { containerProtocols } from './container-protocols/index.ts'
 import { createHatchView } from './hatch-view.ts'
 import { keyOf, keyProblem, type ModelHealth, sentenceOf } from './model-gateway/health.ts'
 
@@ -63,13 +63,13 @@ export function createLaunch(options: {
   const modelFor = async (start: RunStart, group: Group, sent: SentTexts | undefined) => {
     const key = keyOf(config, options.environment)
     const problem = keyProblem(config, options.environment)
-    if (problem && start.driver.name === 'claude' && framings[group.dialect].ownRunner) {
+    if (problem && start.driver.name === 'claude' && containerProtocols[group.dialect].ownRunner) {
       // In a chat the run itself says so, in a moment.
       options.health?.note(start.run_id, group, problem, start.kind === 'chat' ? 'quiet' : undefined)
       throw new Error(sentenceOf(problem, config.model.keyVariable))
     }
     // Which agent a stranger's image runs is its own matter.
-    const asksModels = start.driver.name !== 'concierge' || !framings[group.dialect].ownRunner
+    const asksModels = start.driver.name !== 'concierge' || !containerProtocols[group.dialect].ownRunner
     if (!asksModels || problem) return undefined
     // Node's http is fifteen megabytes, and most daemons are idle most of the time.
     const { serveModel } = await import('./model-gateway/socket.ts')
@@ -94,33 +94,33 @@ export function createLaunch(options: {
   }
 
   return async (start, group, sandbox) => {
-    const framing = framings[group.dialect]
+    const protocol = containerProtocols[group.dialect]
     const settings = config.groups[group.folder]
     const image = settings?.image ?? config.agents.image
     if (
-      !framing.ownRunner &&
+      !protocol.ownRunner &&
       (image === undefined || sandbox.name === 'bubblewrap' || sandbox.name === 'process')
     ) {
       throw new Error(
         `A container of the dialect ${group.dialect} brings its own image: name it in groups.${group.folder}.image, and use docker or podman.`,
       )
     }
-    if (framing.ownRunner && !existsSync(bundlePath)) {
+    if (protocol.ownRunner && !existsSync(bundlePath)) {
       throw new Error('The agent’s side is not built. Run: npm run build')
     }
     const isIsolated = sandbox.isolated
     // An image brings its own program: a stranger's, or ours built into it.
     const brought = imageFor(config, group, sandbox) !== undefined
-    const sent = framing.mayGoOn ? createSentTexts() : undefined
+    const sent = protocol.mayGoOn ? createSentTexts() : undefined
     const model = await modelFor(start, group, sent)
     const view =
-      framing.rootFiles &&
+      protocol.rootFiles &&
       createHatchView({
         layout,
         folder: group.folder,
         owner: owners(group.folder),
-        ipcAt: framing.mountPoint,
-        snapshots: framing.rootFiles,
+        ipcAt: protocol.mountPoint,
+        snapshots: protocol.rootFiles,
         complete: ids => options.completeTodos?.(group.folder, ids),
       })
     await view?.prepare()
@@ -130,7 +130,7 @@ export function createLaunch(options: {
       owner: owners(group.folder),
       ...(brought ? {} : { bundle: bundlePath, node: process.execPath }),
       ...(model ? { modelDirectory: model.directory } : {}),
-      ipcAt: framing.mountPoint,
+      ipcAt: protocol.mountPoint,
       ...(view ? { hatch: view.mounts } : {}),
       requests: settings?.mounts ?? [],
       rules: { allowedFile: config.mountsAllowed, project, data: config.data },
@@ -141,7 +141,7 @@ export function createLaunch(options: {
     }
     const places = isIsolated
       ? {
-          ipc: framing.mountPoint,
+          ipc: protocol.mountPoint,
           group: inside.group,
           home: inside.home,
           socket: inside.modelSocket,
@@ -157,7 +157,7 @@ export function createLaunch(options: {
     const folder = join(layout.groups, group.folder)
     const repository = options.worktrees?.seenBy(group.folder, sandbox)
     // Claude asks by itself; the concierge runs no commands.
-    const shellsAsk = framing.ownRunner && start.driver.name === 'command' && config.guard.enabled === 'yes'
+    const shellsAsk = protocol.ownRunner && start.driver.name === 'command' && config.guard.enabled === 'yes'
     const program = isIsolated ? [inside.node, inside.bundle] : [process.execPath, bundlePath]
     let sandboxed: SandboxProcess
     try {
@@ -169,7 +169,7 @@ export function createLaunch(options: {
         workingDirectory: places.group,
         environment: {
           // A stranger's image has its programs where it has them.
-          ...(framing.ownRunner ? { PATH: '/usr/local/bin:/usr/bin:/bin' } : {}),
+          ...(protocol.ownRunner ? { PATH: '/usr/local/bin:/usr/bin:/bin' } : {}),
           LANG: 'C.UTF-8',
           HOME: places.home,
           HATCHWAY_IPC: places.ipc,
@@ -179,14 +179,16 @@ export function createLaunch(options: {
           HATCHWAY_LIMITS_FILE_BYTES: String(config.limits.fileBytes),
           HATCHWAY_SHELL_TIMEOUT_MS: String(config.guard.approvalMs + decisionMarginMs),
           ...(shellsAsk ? { HATCHWAY_SHELL_GATE: isIsolated ? shellsInside : shells } : {}),
-          ...framing.environment(start),
+          ...protocol.environment(start),
           ...repository?.environment,
           ...(model
             ? {
                 ANTHROPIC_UNIX_SOCKET: places.socket,
                 // Without a network of its own, a port would be open to everybody on this machine.
                 ANTHROPIC_BASE_URL: isIsolated ? `http://127.0.0.1:${inside.modelPort}` : 'http://localhost',
-                ...(isIsolated && framing.ownRunner ? { HATCHWAY_MODEL_PORT: String(inside.modelPort) } : {}),
+                ...(isIsolated && protocol.ownRunner
+                  ? { HATCHWAY_MODEL_PORT: String(inside.modelPort) }
+                  : {}),
                 // The host puts the real one in.
                 ANTHROPIC_API_KEY: 'kept-by-the-host',
                 IS_SANDBOX: isIsolated ? '1' : '0',
@@ -195,9 +197,9 @@ export function createLaunch(options: {
         },
         mounts: [
           ...mounts.mounts,
-          ...(framing.ownRunner ? modulesFor(start) : []),
+          ...(protocol.ownRunner ? modulesFor(start) : []),
           ...(shellsAsk && !brought ? [{ from: shells, to: shellsInside, writable: false }] : []),
-          ...framing
+          ...protocol
             .groupAt(start)
             .filter(to => !repository?.mounts.some(mount => mount.to === to))
             .flatMap(to => [
@@ -207,7 +209,7 @@ export function createLaunch(options: {
           ...(repository?.mounts ?? []),
         ],
         image: imageFor(config, group, sandbox),
-        ...(model && !framing.ownRunner ? { sidecar: modelPort(model.directory) } : {}),
+        ...(model && !protocol.ownRunner ? { sidecar: modelPort(model.directory) } : {}),
         user: userOf(owners(group.folder)),
         limits: config.agents,
       })

@@ -11,7 +11,7 @@ import { createProcessSandbox } from '../sandboxes/process.ts'
 import type { AgentStore } from '../store/agent-types.ts'
 import { openStore } from '../store/sqlite.ts'
 import { createInputBox } from './input-box.ts'
-import { type AgentsOptions, createAgents } from './run-queue.ts'
+import { createRunQueue, type RunQueueOptions } from './run-queue.ts'
 
 /**
  * Real processes that behave as the runner does, well or badly, on a real store and real directories. What they do is
@@ -102,7 +102,7 @@ const openRig = async (
   input: Parameters<typeof configSchema.parse>[0] = {},
   environment: Record<string, string> = {},
   program = process.execPath,
-  change: (store: AgentStore, launch: AgentsOptions['launch']) => Partial<AgentsOptions> = () => ({}),
+  change: (store: AgentStore, launch: RunQueueOptions['launch']) => Partial<RunQueueOptions> = () => ({}),
 ) => {
   const data = mkdtempSync(join(tmpdir(), 'hatchway-agents-'))
   const store = openStore({ path: join(data, 'hatchway.db'), durability: 'process' })
@@ -130,7 +130,7 @@ const openRig = async (
       }),
     )
   }
-  const launch: AgentsOptions['launch'] = start =>
+  const launch: RunQueueOptions['launch'] = start =>
     sandbox.start({
       installation: 'test',
       runId: start.run_id,
@@ -144,7 +144,7 @@ const openRig = async (
       limits: { memoryMb: 512, processes: 64, cpus: 1, temporaryMb: 16 },
     })
   const open = () =>
-    createAgents({
+    createRunQueue({
       config,
       store: store.agents,
       group: folder => store.group(folder),
@@ -549,7 +549,7 @@ const ends = async (rig: Awaited<ReturnType<typeof openRig>>, index = 0) => {
   return rig.runs()[index]
 }
 
-test('lesson 20: follow-ups that come between a result and the close are answered once each', async () => {
+test('follow-ups that come between a result and the close are answered once each', async () => {
   let left = 12
   const rig: Awaited<ReturnType<typeof openRig>> = await openRig(
     { agents: { idleMs: 0 } },
@@ -569,7 +569,7 @@ test('lesson 20: follow-ups that come between a result and the close are answere
   expect(rig.store.agents.incoming({ status: 'used' })).toHaveLength(13)
 })
 
-test('lesson 20: a follow-up that comes while a session closes is answered by the next one, once', async () => {
+test('a follow-up that comes while a session closes is answered by the next one, once', async () => {
   const rig = await openRig({ agents: { idleMs: 0, closeMs: 400 } }, { DEAF: '1' })
   rig.say('family', 'one')
   await until(() => rig.agents().running()[0]?.state === 'closing')
@@ -580,7 +580,7 @@ test('lesson 20: a follow-up that comes while a session closes is answered by th
   expect([one?.runId, two?.runId]).toEqual(rig.runs().map(({ id }) => id))
 })
 
-test('lesson 21: what a crashed run left in its inbox is not for the next one', async () => {
+test('what a crashed run left in its inbox is not for the next one', async () => {
   const rig = await openRig()
   writeFileSync(join(rig.boxOf('family'), '_close'), '')
   writeFileSync(join(rig.boxOf('family'), '000000000099.json'), '{"text":"stale"}')
@@ -591,7 +591,7 @@ test('lesson 21: what a crashed run left in its inbox is not for the next one', 
   expect(rig.runs()).toHaveLength(1)
 })
 
-test('lesson 22: the last words of a run that is over are not heard, and do not change the session', async () => {
+test('the last words of a run that is over are not heard, and do not change the session', async () => {
   const rig = await openRig()
   rig.say('family', 'ghost')
   await until(() => rig.runs()[0]?.status === 'failed')
@@ -602,14 +602,14 @@ test('lesson 22: the last words of a run that is over are not heard, and do not 
   expect(rig.store.agents.session('family')).toBe('new')
 })
 
-test('lesson 28: an idle time as long as the time for a turn neither ends a turn nor repeats it', async () => {
+test('an idle time as long as the time for a turn neither ends a turn nor repeats it', async () => {
   const rig = await openRig({ agents: { idleMs: 1000, runMs: 1000 } })
   await answersOnce(rig, 'hello')
   expect(await ends(rig)).toMatchObject({ status: 'done', error: null })
   expect(rig.runs()).toHaveLength(1)
 })
 
-test('lesson 28: a task has its turn between two messages, however much people write', async () => {
+test('a task has its turn between two messages, however much people write', async () => {
   const rig: Awaited<ReturnType<typeof openRig>> = await openRig({}, {}, process.execPath, () => ({
     said() {
       if (rig.said('family').length === 1) rig.say('family', 'after')

@@ -8,7 +8,7 @@ import type { SandboxProcess } from '../sandboxes/types.ts'
 import type { AgentStore, IncomingRow, OccurrenceRow } from '../store/agent-types.ts'
 import { textWithFiles } from '../store/attachment-text.ts'
 import type { MessageRow, NewMessage } from '../store/types.ts'
-import { framings } from './container-protocols/index.ts'
+import { containerProtocols } from './container-protocols/index.ts'
 import { type InputBox, inputId } from './input-box.ts'
 import { interruptedRuns, interruptionNotice, sentIn } from './notices.ts'
 import type { Begun, RunEnd } from './scheduler/scheduler.ts'
@@ -17,9 +17,9 @@ import { inputsAtOnce, type Session, type SessionEnd, type SessionState, startSe
 /**
  * Who runs, and when. One session per group, `agents.atOnce` of them at a time, groups in the order in which something
  * came for them. A follow-up goes into the session that runs; a scheduled task waits for its turn, asks an idle session
- * to make room, and is never fed with what people write meanwhile (lesson 28).
+ * to make room, and is never fed with what people write meanwhile.
  */
-export interface Agents {
+export interface RunQueue {
   /** something may be waiting */
   kick(): void
   /** resolves when the run has ended; `begin` is asked right before anything of it starts */
@@ -38,7 +38,7 @@ export interface Agents {
   stop(): Promise<void>
 }
 
-export interface AgentsOptions {
+export interface RunQueueOptions {
   config: Config
   store: AgentStore
   group(folder: string): Group | undefined
@@ -101,7 +101,7 @@ const runsLookedAt = 10
 /** of an error, in the chat; all of it is in the run's transcript */
 const errorTold = 1000
 
-export function createAgents(options: AgentsOptions): Agents {
+export function createRunQueue(options: RunQueueOptions): RunQueue {
   const { config, store, log, now } = options
   const { agents } = config
   const places = new Map<string, Place>()
@@ -290,7 +290,7 @@ export function createAgents(options: AgentsOptions): Agents {
       },
       events: config.events,
     }
-    const framing = framings[group.dialect]
+    const protocol = containerProtocols[group.dialect]
     const isRegistered = () => isSame(options.group(group.folder), group)
     place.lastWasTask = job !== undefined
     const session = startSession({
@@ -298,7 +298,7 @@ export function createAgents(options: AgentsOptions): Agents {
       group,
       rows,
       keepSession: !isolated,
-      framing,
+      protocol: protocol,
       launch: () => options.launch(start, group),
       input: options.inputBox(group),
       store,
@@ -310,7 +310,7 @@ export function createAgents(options: AgentsOptions): Agents {
         occurrenceId: job?.occurrence.id ?? null,
         sandbox: 'none',
         image: null,
-        driver: framing.ownRunner ? driver : 'image',
+        driver: protocol.ownRunner ? driver : 'image',
         sessionId: start.session_id,
         status: 'running',
         startedAt: now(),

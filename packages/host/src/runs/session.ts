@@ -7,7 +7,7 @@ import type { SandboxExit, SandboxProcess } from '../sandboxes/types.ts'
 import type { AgentStore, IncomingRow, RunRow } from '../store/agent-types.ts'
 import { textWithFiles } from '../store/attachment-text.ts'
 import { createOutletReader } from './container-protocols/outlet.ts'
-import type { Framing } from './container-protocols/types.ts'
+import type { ContainerProtocol } from './container-protocols/types.ts'
 import { type InputBox, inputId } from './input-box.ts'
 import { type Listener, listenTo, retryMs } from './listen.ts'
 import { createTranscript } from './transcript.ts'
@@ -19,7 +19,7 @@ import { createTranscript } from './transcript.ts'
  *   idle      everything is answered; a follow-up is welcome until the idle time is over
  *   stopping  a person stopped the turn. What it was given counts as answered by that, and what it still says of it is
  *             not passed on. It is idle once it has ended the turn; one that cannot be asked to is ended
- *   closing   it was asked to finish; what comes now is for the next run (lesson 20)
+ *   closing   it was asked to finish; what comes now is for the next run
  *             A turn that takes too long is ended with the sandbox, or, where the agent can be interrupted, by itself.
  *   ended     the sandbox is gone
  *
@@ -76,7 +76,7 @@ export interface SessionOptions {
   rows: readonly IncomingRow[]
   /** whether the agent's own session is the group's, to be resumed */
   keepSession: boolean
-  framing: Framing
+  protocol: ContainerProtocol
   launch(): Promise<SandboxProcess>
   input: InputBox
   store: AgentStore
@@ -127,13 +127,13 @@ const waitingLookMs = 1000
 const lostMs = 10_000
 
 export function startSession(options: SessionOptions): Session {
-  const { start, group, framing, input, store, limits, now, run } = options
+  const { start, group, protocol, input, store, limits, now, run } = options
   const runId = start.run_id
   const isTask = start.kind === 'task'
   const about = { group: group.folder, run: runId }
   /** given and not answered yet, by the name the agent knows it under */
   const open = new Map<string, IncomingRow>(options.rows.map(row => [inputId(row.id), row]))
-  const used = new Set<string>(framing.ownRunner ? [] : open.keys())
+  const used = new Set<string>(protocol.ownRunner ? [] : open.keys())
   const lost = Promise.withResolvers<SandboxExit>()
   const halted = Promise.withResolvers<void>()
   /** given while it was at something else */
@@ -196,7 +196,7 @@ export function startSession(options: SessionOptions): Session {
     if (!gone && next === 'stopping') alarm(limits.closeMs, () => cutOff('it did not stop when asked to'))
     if (!gone && next === 'closing') {
       // Where the end of its turn is not known for certain, it may still be in the middle of one.
-      const patience = framing.mayGoOn ? Math.max(limits.runMs, limits.closeMs) : limits.closeMs
+      const patience = protocol.mayGoOn ? Math.max(limits.runMs, limits.closeMs) : limits.closeMs
       alarm(patience, () => kill(`it did not finish within ${patience / 1000} s of being asked to`))
     }
     if (announced === next) return
@@ -317,7 +317,7 @@ export function startSession(options: SessionOptions): Session {
    * once more; nothing to say (null) means that nothing is left.
    */
   const guess = (text: string | null, saidAt: number | undefined) => {
-    if (framing.namesUsed) return { sure: [], unsure: [] }
+    if (protocol.namesUsed) return { sure: [], unsure: [] }
     const settled = [...doubtful].slice(0, text === null ? doubtful.size : 1)
     const taken = input.taken(saidAt).filter(id => open.has(id) && !settled.includes(id))
     return {
@@ -376,7 +376,7 @@ export function startSession(options: SessionOptions): Session {
       return
     }
     enter('idle')
-    if ((isTask && !framing.mayGoOn) || unreachable !== undefined) close()
+    if ((isTask && !protocol.mayGoOn) || unreachable !== undefined) close()
   }
 
   /** Said while its turn goes on: nothing that it was given is answered by it. */
@@ -445,9 +445,10 @@ export function startSession(options: SessionOptions): Session {
   const follow = (started: SandboxProcess) => {
     listener = listenTo({
       sandbox: started,
-      reader: framing.createReader(started.sent),
+      reader: protocol.createReader(started.sent),
       outlet:
-        framing.outlet && createOutletReader(join(input.directory, framing.outlet.directory), framing.outlet),
+        protocol.outlet &&
+        createOutletReader(join(input.directory, protocol.outlet.directory), protocol.outlet),
       onEvent,
       onBytes,
       delayed: error => options.log.error({ err: error, ...about }, 'an answer could not be stored yet'),
@@ -458,7 +459,7 @@ export function startSession(options: SessionOptions): Session {
     })
     // It may be gone before it has read everything; its exit says so.
     started.stdin.on('error', () => {})
-    started.stdin.end(framing.stdin(start))
+    started.stdin.end(protocol.stdin(start))
   }
 
   const explain = ({ code, signal, problem }: SandboxExit): string | undefined => {
@@ -482,7 +483,7 @@ export function startSession(options: SessionOptions): Session {
       await input.clear()
       ready = true
       options.hasRoom()
-      for (const file of framing.files(start)) input.place(file)
+      for (const file of protocol.files(start)) input.place(file)
       if (killedBecause !== undefined) return { code: null, signal: null }
       sandbox = await options.launch()
       follow(sandbox)
@@ -536,8 +537,8 @@ export function startSession(options: SessionOptions): Session {
         finishTurn(words)
       }
       // One that ended as it should has gone through everything it took.
-      if (error === undefined && !framing.namesUsed) for (const id of input.taken()) used.add(id)
-      if (error === undefined && (!framing.namesUsed || isForgotten)) {
+      if (error === undefined && !protocol.namesUsed) for (const id of input.taken()) used.add(id)
+      if (error === undefined && (!protocol.namesUsed || isForgotten)) {
         if ([...used].some(id => open.has(id))) finishTurn(null)
       }
       store.giveBack(runId)

@@ -40,7 +40,7 @@ export interface MountsOptions {
 
 /**
  * Everything a run of this group sees of the host, in the order it is laid. The hatch itself is read-only and each of
- * its subdirectories is a mount of its own, so that nothing can be put in their place (lesson 4); a snapshot is seen
+ * its subdirectories is a mount of its own, so that nothing can be put in their place; a snapshot is seen
  * as a file of its directory, because a mounted file would stay the old one when it is replaced.
  */
 export function mountsFor(options: MountsOptions): CheckedMounts {

@@ -13,7 +13,7 @@ export interface Mount {
 
 /** Everything a sandbox needs to know to start one run. What is not named here the run does not get. */
 export interface SandboxSpec {
-  /** of this installation: only what carries it is ever ended by us (lesson 22) */
+  /** of this installation: only what carries it is ever ended by us */
   installation: string
   runId: string
   group: Pick<Group, 'folder'>

@@ -21,7 +21,7 @@ interface ServiceReport {
   tools: readonly ServiceTool[]
 }
 
-export interface ServiceDesk extends Catalogue {
+export interface ServiceCatalogue extends Catalogue {
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export function createCatalogue(options: {
   log: Logger
   /** there are others than before */
   changed(): void
-}): ServiceDesk {
+}): ServiceCatalogue {
   const { services, log } = options
   let tools = new Map<string, ServiceTool>()
 

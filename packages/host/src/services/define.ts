@@ -84,7 +84,7 @@ function toolFrom<Input extends z.ZodObject>(
 export const schemaOf = (schema: z.ZodType, io: 'input' | 'output' = 'input'): JsonSchema =>
   z.toJSONSchema(schema, { io })
 
-/** One sentence that names each field that is wrong, and quotes none (lesson 13). */
+/** One sentence that names each field that is wrong, and quotes none. */
 export function checkedBy(schema: z.ZodType, value: unknown): Checked {
   const parsed = schema.safeParse(value)
   if (parsed.success) return { ok: true, input: value }

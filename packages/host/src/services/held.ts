@@ -6,20 +6,20 @@ import { isStorageFailure } from '../base/storage-failure.ts'
 import type { Gate, Taint, Verdict } from '../base/taint.ts'
 import { perform } from '../commands/index.ts'
 import type { Evidence } from '../commands/service-tools.ts'
-import type { Effect, OperationContext } from '../commands/types.ts'
+import type { CommandContext, Effect } from '../commands/types.ts'
 import { digestOf, type GuardRules, type Held, heldIn } from '../guard/guard.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import type { Who } from '../store/audit-types.ts'
 import type { RequestRow } from '../store/service-types.ts'
 import type { Store, Transaction } from '../store/types.ts'
 import { ServiceRefusal } from './define.ts'
-import type { Desk } from './request-queue.ts'
+import type { RequestQueue } from './request-queue.ts'
 
 /**
  * Commands that somebody has to look at before they happen: searched for secrets, shown to the inspector, and, where
  * that is not enough, to a person. Whatever goes wrong on the way ends with a person or with no (promise 9).
  */
-export interface Watch {
+export interface HeldCommands {
   take(request: RequestRow, signal: AbortSignal): void
   /**
    * It happens now, with the rights its group has now; false: it was over. `along` is noted in the same commit: what
@@ -39,13 +39,13 @@ interface Decision {
 
 type Along = (transaction: Transaction) => void
 
-export interface WatchOptions {
+export interface HeldCommandsOptions {
   store: Store
-  desk(): Desk | undefined
+  requestQueue(): RequestQueue | undefined
   effects: Pick<Effects, 'apply' | 'decided'>
   rules: GuardRules
   /** what the released command needs, as any other does */
-  context(): Pick<OperationContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
+  context(): Pick<CommandContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   findSecrets(
     payload: unknown,
     options: { group: string; signal: AbortSignal },
@@ -70,7 +70,7 @@ export interface WatchOptions {
   now(): number
 }
 
-export function createWatch(options: WatchOptions): Watch {
+export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
   const { store, rules, log, now } = options
 
   const settle = (
@@ -108,17 +108,17 @@ export function createWatch(options: WatchOptions): Watch {
     })
     if (!result) return false
     options.fault('released')
-    if (result.outcome) options.desk()?.over(seq, result.outcome)
+    if (result.outcome) options.requestQueue()?.over(seq, result.outcome)
     // It goes on as another request under the same number.
     else {
-      options.desk()?.forget(seq)
+      options.requestQueue()?.forget(seq)
       options.effects.decided(seq, undefined)
     }
     options.effects.apply(effects)
     return true
   }
 
-  const release: Watch['release'] = (seq, decision, along) =>
+  const release: HeldCommands['release'] = (seq, decision, along) =>
     settle(
       seq,
       decision,
@@ -143,7 +143,7 @@ export function createWatch(options: WatchOptions): Watch {
       along,
     )
 
-  const deny: Watch['deny'] = (seq, decision, along) =>
+  const deny: HeldCommands['deny'] = (seq, decision, along) =>
     settle(seq, decision, () => denied(decision.reason), along)
 
   const refuse = (seq: number, error: Refusal) =>
@@ -159,7 +159,7 @@ export function createWatch(options: WatchOptions): Watch {
       return stored !== undefined
     })
     if (isKept !== true) return undefined
-    // The one on the desk is this object.
+    // The one in the request queue is this object.
     request.input = input
     return { ...held, action, evidence: fields }
   }

@@ -11,7 +11,7 @@ import type { Catalogue } from './catalogue.ts'
  * Services are asked beside everything else: groups take turns, each has so many at work at once, and whoever takes
  * too long is answered for. Nothing here is lost by a crash: what was stored is found again at the next start.
  */
-export interface Desk {
+export interface RequestQueue {
   /** takes up what an earlier process left; what a service is needed for that is still starting waits for `ready` */
   resume(): void
   /** every service has started, or cannot */
@@ -47,7 +47,7 @@ export interface Desk {
   stop(): Promise<void>
 }
 
-export interface DeskOptions {
+export interface RequestQueueOptions {
   catalogue: Catalogue
   /** what the host itself does for a request of the kind `work`, by its name */
   work?(name: string): HostWork | undefined
@@ -98,7 +98,7 @@ const decidedSoonMs = 1000
 /** of what the host says about its own work */
 const largestReport = 1_048_576
 
-export function createDesk(options: DeskOptions): Desk {
+export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
   const { catalogue, store, replies, log, now, atOnce = manyAtOnce } = options
   const works = new Map<number, Work>()
   const lanes = new Map<string, Lane>()

@@ -8,7 +8,7 @@ import { checkedBy, schemaOf } from './define.ts'
 
 /**
  * A group's list of things to do. The host alone writes it, each change within one commit, so that people and agents
- * can both be at it and nothing is lost (lesson 24); `todos.json` shows it.
+ * can both be at it and nothing is lost; `todos.json` shows it.
  */
 const longestTodo = 2000
 

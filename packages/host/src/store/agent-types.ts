@@ -5,7 +5,7 @@ import type { NewMessage } from './types.ts'
 
 /**
  * waiting   stored, no run has it yet
- * given     a run has it and has not said that it used it; goes back to waiting when that run ends (lesson 20)
+ * given     a run has it and has not said that it used it; goes back to waiting when that run ends
  * used      a run used it, or it answered a question
  * context   said without calling the agent; goes along with the next one that does
  */
@@ -68,7 +68,7 @@ export interface StepRow {
 /** claimed → running → done | failed; claimed → skipped (paused, no rights any more, not woken, missed) */
 export type OccurrenceStatus = 'claimed' | 'running' | 'done' | 'failed' | 'skipped'
 
-/** One time that a task was due. It is claimed before it runs, so it runs once (lesson 27). */
+/** One time that a task was due. It is claimed before it runs, so it runs once. */
 export interface OccurrenceRow {
   id: string
   taskId: string
@@ -163,7 +163,7 @@ export interface AgentStore {
   setSession(group: string, sessionId: string | null): void
   /**
    * A turn has ended: what it used, its session and what it says become durable together. false, and nothing is
-   * done, if the run has ended: last words of a run that was given up are not said (lesson 22). A run that is not
+   * done, if the run has ended: last words of a run that was given up are not said. A run that is not
    * known is the host itself, which answers what waits.
    */
   finishTurn(turn: {

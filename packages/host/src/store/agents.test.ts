@@ -168,7 +168,7 @@ describe('what people said', () => {
     expect(states(desk.agents)).toEqual(['one used r1', 'two given r1', 'elsewhere waiting -'])
     expect(desk.agents.incoming({ runId: 'r1', status: 'given' })).toMatchObject([{ text: 'two' }])
 
-    // The run ends; what it did not use goes to the next one, once (lesson 20).
+    // The run ends; what it did not use goes to the next one, once.
     desk.agents.giveBack('r1')
     expect(states(desk.agents)).toEqual(['one used r1', 'two waiting r1', 'elsewhere waiting -'])
     desk.agents.give([two], 'r2')
@@ -323,7 +323,7 @@ describe('a run', () => {
     expect(desk.agents.run('r1')).toMatchObject({ sessionId: 'own', result: 'm-2' })
   })
 
-  test('that was given up has no last words (lesson 22)', () => {
+  test('that was given up has no last words', () => {
     const { store, agents } = open()
     agents.insertRun(run('r1', { status: 'failed' }))
     const id = agents.receive(said('hello')) ?? 0

@@ -25,7 +25,7 @@ export class StoreTooNew extends Error {
   override name = 'StoreTooNew'
 }
 
-/** Brings a database of any earlier version up to date, each step in a transaction of its own (lesson 30). */
+/** Brings a database of any earlier version up to date, each step in a transaction of its own. */
 export function migrate(database: DatabaseSync, migrations = ownMigrations): void {
   const current = Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0)
   const newest = migrations.at(-1)?.version ?? 0

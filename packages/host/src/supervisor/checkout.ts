@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 
-/** What is asked of git, beside everything else that goes on (lesson 31), and without running anybody's hooks. */
+/** What is asked of git, beside everything else that goes on, and without running anybody's hooks. */
 export interface Checkout {
   head(): Promise<string>
   /** undefined: a revision without a branch is checked out */

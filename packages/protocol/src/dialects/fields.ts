@@ -96,7 +96,7 @@ const claims = new Set(['groupFolder', 'isMain', 'isAdmin', 'isGod', 'createdBy'
 
 /**
  * The arguments of a request that has them at top level. Names that begin with an underscore are how hosts pass
- * flags to themselves, and no container may pass one (lesson 3).
+ * flags to themselves, and no container may pass one.
  */
 export const argumentsOf = (body: Body, ownNames: readonly string[]): Record<string, unknown> => {
   const kept: Record<string, unknown> = {}

@@ -5,7 +5,7 @@ const isEmpty = (value: unknown): boolean =>
 
 /**
  * Whether a group's container configuration asks for anything to be mounted, at any depth and under any of the names
- * container engines use. The rest of the configuration is the host's affair and is never read from a file (lesson 7).
+ * container engines use. The rest of the configuration is the host's affair and is never read from a file.
  */
 export const asksForMounts = (configuration: unknown): boolean => {
   const open: unknown[] = [configuration]

@@ -10,7 +10,7 @@ import type { Evidence } from '../../commands/service-tools.ts'
 import type { ConfigInput } from '../../config.ts'
 import type { GuardRules } from '../../guard/guard.ts'
 import { defineService } from '../../services/define.ts'
-import { createWatch, type Watch } from '../../services/held.ts'
+import { createHeldCommands, type HeldCommands } from '../../services/held.ts'
 import { textMessage } from '../../store/text-message.ts'
 import { groupOf, openChats } from '../channels/testing.ts'
 import { readHistory } from '../history.ts'
@@ -32,7 +32,7 @@ interface Options {
 async function open(options: Options = {}) {
   const called: unknown[] = []
   let looks = 0
-  let watch: Watch | undefined
+  let heldCommands: HeldCommands | undefined
   const mailer = defineService({
     name: 'mailer',
     tools: {
@@ -62,14 +62,14 @@ async function open(options: Options = {}) {
     channels: [
       { name: 'text', reaches: jid => jid.startsWith('text:'), messageLimit: 100, send: async () => {} },
     ],
-    guard: { rules, watch: () => watch },
+    guard: { rules, heldCommands: () => heldCommands },
   })
-  const { store, chats, desk, jidOf } = host
+  const { store, chats, requestQueue, jidOf } = host
   const { approvals } = chats
   if (!approvals) throw new Error('there are no approvals')
-  watch = createWatch({
+  heldCommands = createHeldCommands({
     store,
-    desk: () => desk,
+    requestQueue: () => requestQueue,
     effects: { apply: host.apply, decided: () => {} },
     rules,
     context: host.context,
@@ -90,9 +90,9 @@ async function open(options: Options = {}) {
       transaction.addTaint(folder, 'session', { corrupted: true, secret: true }, 'a test', Date.now())
     }
   })
-  desk.resume()
-  desk.runsGone()
-  desk.ready()
+  requestQueue.resume()
+  requestQueue.runsGone()
+  requestQueue.ready()
   approvals.mend()
   await host.catalogue.start()
 
@@ -120,7 +120,7 @@ async function open(options: Options = {}) {
     return { seq, id }
   }
   const click = (folder: string, seq: number, decision: Decided, sender = 'ann', words?: string) =>
-    chats.reception.decide('test', {
+    chats.inbound.decide('test', {
       jid: jidOf(folder),
       id: String(seq),
       decision,
@@ -131,7 +131,7 @@ async function open(options: Options = {}) {
   return {
     ...host,
     approvals,
-    watch,
+    watch: heldCommands,
     called,
     looks: () => looks,
     want,
@@ -195,7 +195,7 @@ describe('what a person is asked', () => {
   test('is asked once, however often the watch comes back to it', async () => {
     const host = await open()
     const asked = await host.want('main')
-    const [request] = host.desk.open()
+    const [request] = host.requestQueue.open()
     if (!request) throw new Error('nothing is held')
     host.watch.take(request, new AbortController().signal)
     await until('it was looked at', () => host.approvals.isAsked(asked.seq))
@@ -350,7 +350,7 @@ describe('what is said in the chat', () => {
     expect(host.said('family')).toEqual(['Nothing waits here under this code.'])
     expect(host.status(seq)).toBe('open')
     expect(
-      host.chats.reception.decide('test', {
+      host.chats.inbound.decide('test', {
         ...person('ann'),
         jid: 'chat:family',
         id: String(seq),
@@ -584,7 +584,7 @@ describe('"allow always"', () => {
     expect(host.store.approvals.rules()).toEqual([])
     // Not a moment is left in which the new group would do what the old one wanted.
     expect(host.click('main', waiting.seq, 'allow')).toMatchObject({ error: { code: 'wrong_state' } })
-    host.desk.groupGone('main')
+    host.requestQueue.groupGone('main')
     const again = await host.want('main', 'hello')
     expect(host.click('main', again.seq, 'always')).toMatchObject({ ok: true, approval: { rule: 2 } })
     expect(host.said('family')).toEqual(['hello', 'hello'])
@@ -636,7 +636,7 @@ describe('one that is over', () => {
     })
     await until('it is closed', () => host.status(taken.seq) === 'withdrawn')
     const left = await host.want('main', 'two')
-    host.desk.containerGone('main')
+    host.requestQueue.containerGone('main')
     await until('it is closed', () => host.status(left.seq) === 'withdrawn')
     expect(host.sent(left.id)).toMatchObject([{ error: { code: 'cancelled' } }])
     expect(host.click('main', left.seq, 'allow')).toMatchObject({ error: { code: 'wrong_state' } })
@@ -646,16 +646,16 @@ describe('one that is over', () => {
       payload: { jid: 'chat:family', text: 'plain' },
     })
     await until('a person is asked', () => host.status(plain.seq) === 'open')
-    host.desk.containerGone('main')
+    host.requestQueue.containerGone('main')
     await new Promise(resolve => setImmediate(resolve))
     expect(host.click('main', plain.seq, 'allow')).toMatchObject({ ok: true })
     const removed = await host.want('main', 'three')
     host.store.transaction(transaction => transaction.deleteGroup('main'))
-    host.desk.groupGone('main')
+    host.requestQueue.groupGone('main')
     expect(host.approvals.decide(String(removed.seq), { decision: 'allow' })).toMatchObject({
       error: { code: 'wrong_state' },
     })
-    await until('nothing is held', () => host.desk.open().length === 0)
+    await until('nothing is held', () => host.requestQueue.open().length === 0)
     expect(host.status(removed.seq)).toBe('withdrawn')
     expect(host.said('family')).toEqual(['plain'])
   })
@@ -678,9 +678,9 @@ describe('one that is over', () => {
         host.command('main', id, { type: 'send_message', payload: { jid: 'chat:family', text } })
       const { seq } = await ask('late-1', 'the door code')
       await ask('late-2', 'good morning')
-      host.desk[way]('main')
+      host.requestQueue[way]('main')
       looking.resolve()
-      await until('both are over', () => host.desk.open().length === 0)
+      await until('both are over', () => host.requestQueue.open().length === 0)
       expect(host.status(seq)).toBeUndefined()
       expect(host.sent('late-1')).toMatchObject([{ error: { code: 'cancelled' } }])
       expect(host.sent('late-2')).toMatchObject([{ ok: true }])

@@ -4,8 +4,8 @@ import { isStorageFailure } from '../../base/storage-failure.ts'
 import { visible } from '../../base/visible-text.ts'
 import type { Config } from '../../config.ts'
 import { digestOf, type Held, heldIn } from '../../guard/guard.ts'
-import type { Watch } from '../../services/held.ts'
-import type { Desk } from '../../services/request-queue.ts'
+import type { HeldCommands } from '../../services/held.ts'
+import type { RequestQueue } from '../../services/request-queue.ts'
 import type { NewIncoming } from '../../store/agent-types.ts'
 import type { ApprovalRow, ApprovalStatus, Ending, Shown } from '../../store/approvals.ts'
 import type { Positions } from '../../store/positions.ts'
@@ -23,10 +23,10 @@ import { cut, endingOf, reasonOf, shownAction, textOfApproval, wholeOf } from '.
 /**
  * What agents are not to do without a person, from the card in the chat to the word that counts.
  *
- *   open        waits for a person; its request is held at the desk
+ *   open        waits for a person; its request is held in the request queue
  *   allowed     a person let it happen; with "always", a rule lets exactly this happen from now on
  *   denied      a person said no
- *   expired     nobody decided in time; the desk says when that is
+ *   expired     nobody decided in time; the request queue says when that is
  *   withdrawn   nobody wants it any longer
  *
  * What was decided is done, noted on its card, and made a rule, in one commit: nothing says "allowed" that did not
@@ -55,9 +55,9 @@ export interface Approvals {
   cardIn(message: { kind: string; id: number }): ApprovalCard | undefined
   cardOf(row: ApprovalRow): ApprovalCard
 
-  /** for the desk: the outcome of a request is durable. Throws, with nothing done, if the store fails. */
+  /** for the request queue: the outcome of a request is durable. Throws, with nothing done, if the store fails. */
   over(request: RequestRow, outcome: Outcome): void
-  /** after a start, once the desk knows what is open */
+  /** after a start, once the request queue knows what is open */
   mend(): void
 }
 
@@ -73,8 +73,10 @@ export interface ApprovalsOptions {
   store: Store
   config: Pick<Config, 'groups' | 'timezone' | 'limits'>
   positions: Positions
-  watch(): Pick<Watch, 'release' | 'deny' | 'refuse'> | undefined
-  desk(): Pick<Desk, 'open' | 'isWaiting' | 'isAbandoned' | 'answer' | 'groupGone'> | undefined
+  heldCommands(): Pick<HeldCommands, 'release' | 'deny' | 'refuse'> | undefined
+  requestQueue():
+    | Pick<RequestQueue, 'open' | 'isWaiting' | 'isAbandoned' | 'answer' | 'groupGone'>
+    | undefined
   /** there is something new to show of it */
   changed(row: ApprovalRow): void
   /** there is something to deliver */
@@ -101,7 +103,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
 
   const heldAt = (seq: number): RequestRow | undefined =>
     options
-      .desk()
+      .requestQueue()
       ?.open()
       .find(request => request.seq === seq && request.kind === 'held')
 
@@ -114,7 +116,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   /** What the request has come to: one that was released, and is still at work under the same number, was let through. */
   const outcomeOf = (seq: number): Outcome | null =>
     options
-      .desk()
+      .requestQueue()
       ?.open()
       .some(request => request.seq === seq && request.kind !== 'held')
       ? { ok: true, result: {} }
@@ -161,9 +163,10 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
 
   /** Others of the group that want exactly this wait behind its card. */
   const waitingBehind = (group: string, digest: string): { request: RequestRow; held: Held }[] => {
-    const desk = options.desk()
-    return (desk?.open() ?? []).flatMap(request => {
-      if (request.kind !== 'held' || request.group !== group || !desk?.isWaiting(request.seq)) return []
+    const requestQueue = options.requestQueue()
+    return (requestQueue?.open() ?? []).flatMap(request => {
+      if (request.kind !== 'held' || request.group !== group || !requestQueue?.isWaiting(request.seq))
+        return []
       if (store.approvals.approval(request.seq)) return []
       const held = heldIn(request)
       return held && digestOf(held.action) === digest ? [{ request, held }] : []
@@ -204,8 +207,8 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     if (decision === 'always' && !row.action.always) {
       return refused('wrong_state', 'This can only be allowed once: it is something else the next time.')
     }
-    const watch = options.watch()
-    if (!watch) return refused('unavailable', 'The host is not ready for decisions yet.')
+    const heldCommands = options.heldCommands()
+    if (!heldCommands) return refused('unavailable', 'The host is not ready for decisions yet.')
     const { seq } = row
     const request = heldAt(seq)
     const held = request && heldIn(request)
@@ -213,8 +216,12 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     const words = decision === 'deny' ? cut(spoken.trim().toWellFormed(), longestWords) : ''
     const decideNow = (seq: number, along?: (transaction: Transaction) => void): boolean =>
       decision === 'deny'
-        ? watch.deny(seq, { by: whoIs(person), reason: `${by} said no. ${words}`.trim(), gate: 'ask' }, along)
-        : watch.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' }, along)
+        ? heldCommands.deny(
+            seq,
+            { by: whoIs(person), reason: `${by} said no. ${words}`.trim(), gate: 'ask' },
+            along,
+          )
+        : heldCommands.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' }, along)
     const ending: Ending = {
       status: decision === 'deny' ? 'denied' : 'allowed',
       decidedBy: by,
@@ -234,7 +241,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     }
     if (digest === undefined || !decideNow(seq, note)) {
       const outcome = outcomeOf(seq)
-      // What is still on the desk is over, and we are told in a moment.
+      // What is still in the request queue is over, and we are told in a moment.
       if (!request) close(row, outcome)
       return refused('wrong_state', endingOf({ ...row, status: statusOf(outcome) }))
     }
@@ -251,8 +258,8 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       const group = store.group(request.group)
       // After a restart the watch looks at it again; who was asked has been asked.
       if (!group || store.approvals.approval(seq)) return
-      if (options.desk()?.isAbandoned(seq)) {
-        options.watch()?.refuse(seq, takenBack.error)
+      if (options.requestQueue()?.isAbandoned(seq)) {
+        options.heldCommands()?.refuse(seq, takenBack.error)
         return
       }
       const open = store.approvals.open().filter(row => row.group === group.folder)
@@ -261,7 +268,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       if (open.some(row => digestAt(row.seq) === digest)) return
       const refused = flooding(group.folder, open.length)
       if (refused) {
-        options.watch()?.refuse(seq, refused)
+        options.heldCommands()?.refuse(seq, refused)
         return
       }
       const row: ApprovalRow = {
@@ -305,7 +312,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     } catch (error) {
       // The watch asks again, once there is room.
       if (isStorageFailure(error)) throw error
-      // Nobody is asked, so nobody allows it: the desk lets it expire.
+      // Nobody is asked, so nobody allows it: the request queue lets it expire.
       log.error({ err: error, request: seq }, 'a person could not be asked')
     }
   }
@@ -392,13 +399,13 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       close(row, outcome, held && digestOf(held.action))
     },
     mend() {
-      const desk = options.desk()
-      const held = (desk?.open() ?? []).filter(({ kind }) => kind === 'held')
+      const requestQueue = options.requestQueue()
+      const held = (requestQueue?.open() ?? []).filter(({ kind }) => kind === 'held')
       for (const { seq, group } of held) {
         const row = store.approvals.approval(seq)
-        if (!store.group(group)) desk?.groupGone(group)
+        if (!store.group(group)) requestQueue?.groupGone(group)
         // Its group was removed, and may be another by now.
-        else if (row && row.status !== 'open') desk?.answer(seq, takenBack)
+        else if (row && row.status !== 'open') requestQueue?.answer(seq, takenBack)
       }
       const isHeld = new Set(held.map(({ seq }) => seq))
       for (const row of store.approvals.open()) {

@@ -174,7 +174,7 @@ test('a group sends its own files, to whom it may write', async () => {
 test('rights are looked at again when it is stored', async () => {
   const { write, live, messages, copies } = await open()
   write('main', 'a', 'a')
-  const work = live.host.works()?.work('send_message')
+  const work = live.host.hostWork()?.work('send_message')
   const { log } = await import('../../base/logger.ts').then(({ createLogger }) => ({
     log: createLogger(live.config),
   }))

@@ -9,7 +9,7 @@ import type { Config } from '../../config.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import type { Attachment, FileRow } from '../../store/file-types.ts'
 import type { Store } from '../../store/types.ts'
-import { createShelf } from './file-store.ts'
+import { createAttachmentFiles } from './file-store.ts'
 import { attachmentsDirectory, putInFolder, removeFromFolder } from './give.ts'
 import { shownName, storedName } from './names.ts'
 import { createSendWork, type SendOptions } from './send.ts'
@@ -55,7 +55,7 @@ const unsaidMs = 86_400_000
 
 export function createAttachments(options: AttachmentsOptions): Attachments {
   const { config, layout, store, owners, log, now } = options
-  const shelf = createShelf(layout.files)
+  const shelf = createAttachmentFiles(layout.files)
   const limit = config.limits.attachmentBytes
   const space = config.keep.fileBytes
   const folderOf = (group: string) => join(layout.groups, group)

@@ -23,7 +23,7 @@ interface Copy {
  *
  * What a process that ended had made and not stored is found by `sweep`, as is what the store has forgotten.
  */
-export interface Shelf {
+export interface AttachmentFiles {
   /** refuses what is larger than the limit while it comes in */
   make(content: AsyncIterable<Uint8Array>, limit: number): Promise<Copy>
   keep(ids: readonly string[]): void
@@ -38,7 +38,7 @@ const temporary = '.part'
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const idPattern = /^[0-9a-f]{24}$/
 
-export function createShelf(directory: string): Shelf {
+export function createAttachmentFiles(directory: string): AttachmentFiles {
   const fresh = new Set<string>()
   const pathOf = (id: string) => join(directory, id)
 

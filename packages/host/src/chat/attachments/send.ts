@@ -13,14 +13,14 @@ import { headBytes, typeOf } from '../../store/attachment-type.ts'
 import type { Attachment } from '../../store/file-types.ts'
 import type { Positions } from '../../store/positions.ts'
 import type { Store } from '../../store/types.ts'
-import type { Shelf } from './file-store.ts'
+import type { AttachmentFiles } from './file-store.ts'
 import { quoted, shownName } from './names.ts'
 import { type Folder, type Taken, takeFile } from './take.ts'
 
 export interface SendOptions {
   store: Store
   positions: Positions
-  shelf: Shelf
+  shelf: AttachmentFiles
   /** of one file */
   limit: number
   folderOf(group: string): Folder

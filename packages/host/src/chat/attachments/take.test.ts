@@ -22,7 +22,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { ServiceRefusal } from '../../services/define.ts'
-import { createShelf } from './file-store.ts'
+import { createAttachmentFiles } from './file-store.ts'
 import { takeFile } from './take.ts'
 
 const limit = 1_000_000
@@ -36,7 +36,7 @@ function open({ uid }: { uid?: number } = {}) {
   mkdirSync(path, { recursive: true })
   mkdirSync(files)
   writeFileSync(join(home, 'secret'), 'of the host')
-  const shelf = createShelf(files)
+  const shelf = createAttachmentFiles(files)
   const folder = { path, reader: uid === undefined ? undefined : { uid, gid: uid } }
   return {
     home,

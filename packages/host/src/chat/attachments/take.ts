@@ -10,7 +10,7 @@ import { quoted } from './names.ts'
 /**
  * Files out of a folder that an agent writes to. It may put links, pipes and devices there, and change all of it while
  * we look: so no link is followed at any place of the path, each directory is held by its handle while the next is
- * opened in it (lesson 4), and only a regular file with one name is read (lesson 5).
+ * opened in it, and only a regular file with one name is read.
  */
 export interface Folder {
   /** on the host */

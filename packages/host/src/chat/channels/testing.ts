@@ -11,8 +11,8 @@ import type { Effect, HostRules } from '../../commands/types.ts'
 import { type ConfigInput, configSchema } from '../../config.ts'
 import type { GuardRules } from '../../guard/guard.ts'
 import { createCatalogue } from '../../services/catalogue.ts'
-import type { Watch } from '../../services/held.ts'
-import { createDesk } from '../../services/request-queue.ts'
+import type { HeldCommands } from '../../services/held.ts'
+import { createRequestQueue } from '../../services/request-queue.ts'
 import { createPositions } from '../../store/positions.ts'
 import { openStore } from '../../store/sqlite.ts'
 import { groupOf as storedGroup } from '../../store/testing.ts'
@@ -57,7 +57,7 @@ export async function openGroups(
   return { directory, store, kill, isOpen: () => isOpen }
 }
 
-/** Chats, desk and store as in a host, without files: what would be put into a group's directory is written down. */
+/** Chats, request queue and store as in a host, without files: what would be put into a group's directory is written down. */
 export async function openChats(options: {
   groups: readonly Group[]
   directory?: string | undefined
@@ -66,7 +66,7 @@ export async function openChats(options: {
   services?: readonly Service[]
   channels?: readonly Channel[]
   /** left out: nothing is held */
-  guard?: { rules: GuardRules; watch(): Watch | undefined }
+  guard?: { rules: GuardRules; heldCommands(): HeldCommands | undefined }
 }) {
   const { groups, questionMs = 600_000, services = [], channels = [], guard } = options
   const { directory, store, kill, isOpen } = await openGroups(groups, options.directory)
@@ -83,13 +83,13 @@ export async function openChats(options: {
     kick: () => {
       kicks++
     },
-    desk: () => desk,
-    ...(guard && { guard: { watch: guard.watch, positions, said: () => {} } }),
+    requestQueue: () => requestQueue,
+    ...(guard && { guard: { heldCommands: guard.heldCommands, positions, said: () => {} } }),
     channels,
     environment: {},
   })
   const catalogue = createCatalogue({ services, log, changed: () => {} })
-  const desk = createDesk({
+  const requestQueue = createRequestQueue({
     catalogue,
     store: store.requests,
     group: store.group,
@@ -104,7 +104,7 @@ export async function openChats(options: {
     timezone: 'UTC',
     log,
     now: Date.now,
-    held: (request, signal) => guard?.watch()?.take(request, signal),
+    held: (request, signal) => guard?.heldCommands()?.take(request, signal),
     isAsked: seq => chats.approvals?.isAsked(seq) === true,
     answered: (request, outcome) => {
       chats.questions.over(request, outcome)
@@ -112,7 +112,7 @@ export async function openChats(options: {
     },
   })
   onTestFinished(async () => {
-    if (isOpen()) await desk.stop()
+    if (isOpen()) await requestQueue.stop()
   })
   const shown: ChatEntry[] = []
   chats.feed.subscribe(({ event }) => {
@@ -120,9 +120,9 @@ export async function openChats(options: {
   })
   const apply = (effects: readonly Effect[]) => {
     for (const effect of effects) {
-      if (effect.kind === 'request_stored') desk.accept(effect.request)
-      if (effect.kind === 'request_over') desk.over(effect.seq, effect.outcome)
-      if (effect.kind === 'group_removed') desk.groupGone(effect.folder)
+      if (effect.kind === 'request_stored') requestQueue.accept(effect.request)
+      if (effect.kind === 'request_over') requestQueue.over(effect.seq, effect.outcome)
+      if (effect.kind === 'group_removed') requestQueue.groupGone(effect.folder)
     }
   }
   const context = () => ({
@@ -184,7 +184,7 @@ export async function openChats(options: {
     store,
     chats,
     catalogue,
-    desk,
+    requestQueue,
     apply,
     context,
     command,
@@ -198,7 +198,7 @@ export async function openChats(options: {
       folder: string,
       text: string,
       { channel = 'test', ...more }: Partial<Incoming> & { channel?: string } = {},
-    ) => chats.reception.receive(channel, saying(jidOf(folder), text, more)),
+    ) => chats.inbound.receive(channel, saying(jidOf(folder), text, more)),
   }
 }
 

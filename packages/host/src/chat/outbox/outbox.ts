@@ -11,7 +11,7 @@ import { createLanes, type Lane } from './lanes.ts'
  * beside the intake and gives way to it (promise 6): while files are waiting it takes a handful at a time.
  *
  * Each chat has a lane of its own. A message that is slow, or has to be tried again, holds back the later ones of its
- * chat and nobody else's (lesson 18). What waits in a lane is noted as parked, so that the search for new messages goes
+ * chat and nobody else's. What waits in a lane is noted as parked, so that the search for new messages goes
  * on behind it: pending, one attempt, no error, and a time at which nobody will have to look for it.
  */
 export interface Outbox {
@@ -50,7 +50,7 @@ export function createOutbox(options: {
   const { store, channels, log, intakeIsBusy, now } = options
   const lanes = createLanes()
   /** lanes that wait for a worker, by channel, and how many workers it has */
-  const desks = new Map<Channel | undefined, { queue: Lane[]; workers: number }>()
+  const pools = new Map<Channel | undefined, { queue: Lane[]; workers: number }>()
   const working = new Set<Promise<void>>()
   const unsaved = new Map<number, Settled & { told: boolean }>()
   let timer: NodeJS.Timeout | undefined
@@ -94,8 +94,8 @@ export function createOutbox(options: {
     }
   }
 
-  const work = async (channel: Channel | undefined, desk: { queue: Lane[]; workers: number }) => {
-    for (let lane = desk.queue.shift(); lane && !stopped; lane = desk.queue.shift()) {
+  const work = async (channel: Channel | undefined, pool: { queue: Lane[]; workers: number }) => {
+    for (let lane = pool.queue.shift(); lane && !stopped; lane = pool.queue.shift()) {
       lane.state = 'busy'
       try {
         await serve(lane, channel)
@@ -108,28 +108,28 @@ export function createOutbox(options: {
       }
       const goesOn = lane.ids.length > 0 && lane.notBefore <= now()
       lane.state = goesOn ? 'queued' : 'resting'
-      if (goesOn) desk.queue.push(lane)
+      if (goesOn) pool.queue.push(lane)
     }
-    desk.workers--
+    pool.workers--
   }
 
   const startWork = (): Promise<void>[] => {
     const started: Promise<void>[] = []
     for (const lane of lanes.ready(now())) {
       const channel = channelOf(lane.jid)
-      let desk = desks.get(channel)
-      if (!desk) {
-        desk = { queue: [], workers: 0 }
-        desks.set(channel, desk)
+      let pool = pools.get(channel)
+      if (!pool) {
+        pool = { queue: [], workers: 0 }
+        pools.set(channel, pool)
       }
       lane.state = 'queued'
-      desk.queue.push(lane)
+      pool.queue.push(lane)
     }
-    for (const [channel, desk] of desks) {
+    for (const [channel, pool] of pools) {
       // Each takes its first lane from the queue at once.
-      while (desk.workers < workersPerChannel && desk.queue.length > 0) {
-        desk.workers++
-        const worker = work(channel, desk).finally(() => working.delete(worker))
+      while (pool.workers < workersPerChannel && pool.queue.length > 0) {
+        pool.workers++
+        const worker = work(channel, pool).finally(() => working.delete(worker))
         working.add(worker)
         started.push(worker)
       }

@@ -18,8 +18,8 @@ const size = { question: 'Which size?', options: [{ label: 'Small' }, { label: '
 /** Chats in which agents ask and people choose. */
 async function open(options: { config?: ConfigInput; questionMs?: number; directory?: string } = {}) {
   const host = await openChats({ groups, ...options })
-  const { store, chats, desk, jidOf } = host
-  desk.resume()
+  const { store, chats, requestQueue, jidOf } = host
+  requestQueue.resume()
   chats.questions.mend()
   const command = async (
     folder: string,
@@ -37,7 +37,7 @@ async function open(options: { config?: ConfigInput; questionMs?: number; direct
     answer: Choice['answer'],
     { question = 1, senderName = 'Ann' } = {},
   ) =>
-    chats.reception.choose('test', {
+    chats.inbound.choose('test', {
       jid: jidOf(folder),
       id: String(seq),
       question,
@@ -237,10 +237,10 @@ describe('a question that is over', () => {
     await until('it is answered', () => host.sent().length > 0)
     expect(host.sent()).toMatchObject([{ error: { code: 'cancelled' } }])
     const gone = await host.ask('shop', [colour], 'r-2')
-    host.desk.containerGone('shop')
+    host.requestQueue.containerGone('shop')
     await until('it is closed', () => host.card(gone)?.status !== 'open')
     const removed = await host.ask('shop', [colour], 'r-3')
-    host.desk.groupGone('shop')
+    host.requestQueue.groupGone('shop')
     await until('it is closed', () => host.card(removed)?.status !== 'open')
     for (const seq of [taken, gone, removed]) {
       expect(host.card(seq)).toMatchObject({ status: 'withdrawn' })
@@ -254,8 +254,8 @@ describe('a question that is over', () => {
   test('in the very moment of the answer: only one of the two counts, and nothing that was said is lost', async () => {
     const host = await open()
     const seq = await host.ask('shop', [colour])
-    // The desk has decided, and nothing of it is durable yet.
-    host.desk.containerGone('shop')
+    // The request queue has decided, and nothing of it is durable yet.
+    host.requestQueue.containerGone('shop')
     expect(host.card(seq)?.status).toBe('open')
     expect(host.choose('shop', seq, { option: 1 })).toMatchObject({ error: { code: 'wrong_state' } })
     expect(host.say('shop', '1')).toMatchObject({ status: 'waiting' })
@@ -267,9 +267,9 @@ describe('a question that is over', () => {
     const host = await open()
     const seq = await host.ask('shop', [colour])
     expect(host.say('shop', '1')).toMatchObject({ status: 'used' })
-    host.desk.groupGone('family')
-    host.desk.containerGone('shop')
-    await host.desk.stop()
+    host.requestQueue.groupGone('family')
+    host.requestQueue.containerGone('shop')
+    await host.requestQueue.stop()
     expect(host.store.questions.outcome(seq)).toMatchObject({ ok: true })
     expect(host.card(seq)).toMatchObject({ status: 'answered' })
   })

@@ -1,6 +1,6 @@
 import { type Outcome, type Refusal, refusal } from '@hatchway/protocol'
 import { z } from 'zod'
-import type { Desk } from '../../services/request-queue.ts'
+import type { RequestQueue } from '../../services/request-queue.ts'
 import type { NewIncoming } from '../../store/agent-types.ts'
 import type { QuestionAnswer, QuestionRow, QuestionStore, RequestRow } from '../../store/service-types.ts'
 import type { Choice } from '../channels/types.ts'
@@ -14,8 +14,8 @@ import { answersIn, choiceOf } from './parse.ts'
  *   expired     nobody answered in time
  *   withdrawn   nobody waits for it any longer
  *
- * The desk is asked before the last answer is kept: whoever is too late is told so. The answers are durable before the
- * request's outcome is; `mend` gives what a crash left between the two to the desk again, and closes what is over.
+ * The request queue is asked before the last answer is kept: whoever is too late is told so. The answers are durable before the
+ * request's outcome is; `mend` gives what a crash left between the two to the request queue again, and closes what is over.
  */
 export interface Questions {
   /** what a text said in a chat answers; undefined: nothing, and it is a message like any other */
@@ -24,9 +24,9 @@ export interface Questions {
   take(meant: Meant, said: NewIncoming): number | undefined
   /** one question answered in its card */
   choose(chat: { jid: string; folder: string }, choice: Choice): QuestionRow | Refusal
-  /** for the desk: the outcome of a request is durable. Throws, with nothing done, if the store fails. */
+  /** for the request queue: the outcome of a request is durable. Throws, with nothing done, if the store fails. */
   over(request: Pick<RequestRow, 'seq' | 'kind'>, outcome: Outcome): void
-  /** after a start, once the desk knows what is open */
+  /** after a start, once the request queue knows what is open */
   mend(): void
 }
 
@@ -37,7 +37,7 @@ interface Meant {
 
 export interface QuestionsOptions {
   store: QuestionStore
-  desk(): Pick<Desk, 'answer' | 'open' | 'groupGone'> | undefined
+  requestQueue(): Pick<RequestQueue, 'answer' | 'open' | 'groupGone'> | undefined
   isRegistered(folder: string): boolean
   /** there is something new to show of it */
   changed(row: QuestionRow): void
@@ -48,7 +48,8 @@ export function createQuestions(options: QuestionsOptions): Questions {
   const { store, now } = options
 
   /** false: it is over */
-  const settle = (row: QuestionRow): boolean => options.desk()?.answer(row.seq, outcomeOf(row)) ?? false
+  const settle = (row: QuestionRow): boolean =>
+    options.requestQueue()?.answer(row.seq, outcomeOf(row)) ?? false
 
   const withAnswers = (row: QuestionRow, answers: Meant['answers'], by: string): QuestionRow => {
     const all = row.answers.map((before, index) => {
@@ -68,10 +69,10 @@ export function createQuestions(options: QuestionsOptions): Questions {
 
   /** Its request is over, and the card does not show it yet. */
   const closeLate = (row: QuestionRow) => {
-    // What is still on the desk is decided, and we are told in a moment.
+    // What is still in the request queue is decided, and we are told in a moment.
     const isOnDesk =
       options
-        .desk()
+        .requestQueue()
         ?.open()
         .some(({ seq }) => seq === row.seq) ?? true
     if (!isOnDesk) close(row, store.outcome(row.seq))
@@ -133,11 +134,11 @@ export function createQuestions(options: QuestionsOptions): Questions {
       if (row?.status === 'open') close(row, outcome)
     },
     mend() {
-      const desk = options.desk()
-      const waiting = (desk?.open() ?? []).filter(({ kind }) => kind === 'question')
+      const requestQueue = options.requestQueue()
+      const waiting = (requestQueue?.open() ?? []).filter(({ kind }) => kind === 'question')
       for (const { seq, group } of waiting) {
         const row = store.question(seq)
-        if (!options.isRegistered(group)) desk?.groupGone(group)
+        if (!options.isRegistered(group)) requestQueue?.groupGone(group)
         else if (row?.status === 'answered') settle(row)
       }
       const isWaiting = new Set(waiting.map(({ seq }) => seq))

@@ -48,7 +48,7 @@ export const authorise = (type: CommandType, actor: Actor, target: Target): Refu
   return refused('forbidden', `A group may use ${type} only for its own chat and its own tasks.`)
 }
 
-/** Names are compared whole: a prefix of the right name is another name (lesson 1). */
+/** Names are compared whole: a prefix of the right name is another name. */
 const isOwn = (group: { folder: string; jid: string }, target: Target): boolean => {
   if (target === 'host') return false
   return 'folder' in target ? target.folder === group.folder : target.jid === group.jid

@@ -1,9 +1,9 @@
 import type { Task } from '@hatchway/protocol'
 import { type Refused, refused } from '../../base/outcome.ts'
 import { largeMessageBytes } from '../../store/large-messages.ts'
-import type { OperationContext } from '../types.ts'
+import type { CommandContext } from '../types.ts'
 
-type Asked = Pick<OperationContext, 'transaction' | 'limits'>
+type Asked = Pick<CommandContext, 'transaction' | 'limits'>
 
 /** Why the group may not have another request open, if so. */
 export function tooManyRequests(folder: string, { transaction, limits }: Asked): Refused | undefined {

@@ -1,6 +1,6 @@
 import { type Refusal, refusal } from '@hatchway/protocol'
 
-/** A file may leave its sender out, but not lie about it. What it claims gives no right either way (lesson 1). */
+/** A file may leave its sender out, but not lie about it. What it claims gives no right either way. */
 export const checkSender = (claimedSender: string | undefined, folder: string): Refusal | undefined =>
   claimedSender === undefined || claimedSender === folder
     ? undefined

@@ -1,6 +1,6 @@
 import type { Verdict } from '../../base/taint.ts'
 import { findForms } from '../secrets/forms.ts'
-import { layOut } from '../secrets/payload-index.ts'
+import { indexPayload } from '../secrets/payload-index.ts'
 import { viewsOf } from '../secrets/views.ts'
 import { carriesData } from './carriers.ts'
 import { givesOrders } from './phrases.ts'
@@ -70,7 +70,7 @@ export function judgeText(text: string): Judgement {
 function textOf(content: unknown): string | undefined {
   try {
     if (JSON.stringify(content).length > mostRead) return undefined
-    return layOut(content, { neighbours: false }).text
+    return indexPayload(content, { neighbours: false }).text
   } catch {
     // Nested too deeply, or in a circle.
     return undefined

@@ -8,7 +8,7 @@ export interface Question {
 }
 
 /**
- * Looks at what is doubtful before a person has to. Whatever goes wrong is `unsure`, never `allow` (lesson 12); both
+ * Looks at what is doubtful before a person has to. Whatever goes wrong is `unsure`, never `allow`; both
  * reject with the signal's reason, and for nothing else.
  */
 export interface Inspector {

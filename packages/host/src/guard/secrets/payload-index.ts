@@ -5,7 +5,7 @@ import { viewsOf } from './views.ts'
  * A payload laid out as one text, so that it is searched once and not string by string: a line for each value with its
  * name before it, for what is wrapped in it, and for what its neighbours make when they are put together.
  */
-export interface Sheet {
+export interface PayloadIndex {
   text: string
   /** which value the character there comes from */
   valueAt(index: number): number
@@ -31,7 +31,7 @@ interface Step {
 /** Ends of neighbours that may be two halves of one thing. */
 const endLength = 256
 
-export function layOut(payload: unknown, { neighbours = true } = {}): Sheet {
+export function indexPayload(payload: unknown, { neighbours = true } = {}): PayloadIndex {
   const pieces: string[] = []
   const starts: number[] = []
   const owners: number[] = []

@@ -1,16 +1,16 @@
 import { parentPort } from 'node:worker_threads'
 import { findForms } from './forms.ts'
 import { lint } from './lint.ts'
-import { layOut, type Sheet, TooMuch } from './payload-index.ts'
+import { indexPayload, type PayloadIndex, TooMuch } from './payload-index.ts'
 import type { FoundSecret } from './search.ts'
 
 /** Searches payloads, one after the other; see search.ts. */
 const mostFound = 16
 
 async function search(payload: string): Promise<FoundSecret[]> {
-  let sheet: Sheet
+  let sheet: PayloadIndex
   try {
-    sheet = layOut(JSON.parse(payload))
+    sheet = indexPayload(JSON.parse(payload))
   } catch (error) {
     if (error instanceof TooMuch) return [{ kind: 'too_large_to_search', where: 'payload' }]
     throw error

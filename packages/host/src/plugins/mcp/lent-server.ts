@@ -4,7 +4,7 @@ import type { LentServer, LentServers } from '../../config/mcp.ts'
 import { defaultAnswerBytes, ServiceRefusal } from '../../services/define.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { type Lent, lendingOf } from './lending.ts'
-import { createKeeper, type Keeper } from './server-lifetime.ts'
+import { createServerLifetime, type ServerLifetime } from './server-lifetime.ts'
 import type { Session } from './session.ts'
 import { type Timing, usualTiming } from './timing.ts'
 
@@ -39,7 +39,7 @@ function lentServer(options: Options): Service {
   let log: Logger | undefined
   let changed = () => {}
 
-  const keeper = createKeeper({
+  const keeper = createServerLifetime({
     ...options,
     limitBytes: messageLimit(settings),
     listed(listed) {
@@ -86,7 +86,7 @@ function messageLimit({ tools, answerBytes = defaultAnswerBytes }: LentServer): 
   )
 }
 
-const toolOf = (keeper: Keeper, server: string, { remoteName, ...lent }: Lent): LaterTool => ({
+const toolOf = (keeper: ServerLifetime, server: string, { remoteName, ...lent }: Lent): LaterTool => ({
   ...lent,
   kind: 'later',
   // The server checks its arguments itself, and says more about them than we could.
@@ -94,7 +94,13 @@ const toolOf = (keeper: Keeper, server: string, { remoteName, ...lent }: Lent): 
   call: (input, context) => call(keeper, server, { remoteName, ...lent }, input, context),
 })
 
-async function call(keeper: Keeper, server: string, tool: Lent, input: unknown, context: ServiceContext) {
+async function call(
+  keeper: ServerLifetime,
+  server: string,
+  tool: Lent,
+  input: unknown,
+  context: ServiceContext,
+) {
   for (let isFirst = true; ; isFirst = false) {
     const session = await keeper.reach(context.signal)
     const outcome = await ask(session, tool, input, context)
@@ -124,7 +130,7 @@ function advice({ code, begun }: Failure): string[] {
 
 type Asked = { answer: object } | { error: unknown }
 
-/** The desk ends what takes too long; this time-out is only for the case that it does not. */
+/** The request queue ends what takes too long; this time-out is only for the case that it does not. */
 const spareMs = 10_000
 
 async function ask(session: Session, tool: Lent, input: unknown, context: ServiceContext): Promise<Asked> {

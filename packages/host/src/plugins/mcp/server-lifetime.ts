@@ -17,7 +17,7 @@ import type { Timing } from './timing.ts'
  * Calls that come while it is not up wait a few seconds for it. What it could do last is kept meanwhile, so that agents
  * do not see tools come and go. The next program is started only when nothing of the last one is left.
  */
-export interface Keeper {
+export interface ServerLifetime {
   start(log: Logger): void
   stop(): Promise<void>
   /** the server, waited for if it may come; refuses with why it is not there */
@@ -28,7 +28,7 @@ export interface Keeper {
   state(): { ok: boolean; text: string }
 }
 
-export interface KeeperOptions {
+export interface ServerLifetimeOptions {
   name: string
   settings: LentServer
   environment: NodeJS.ProcessEnv
@@ -46,7 +46,7 @@ type Phase =
   /** `why` continues "it …"; agents are told of it, of `detail` only people */
   { is: 'starting' | 'pausing' | 'off'; why: string; detail: string } | { is: 'up'; session: Session }
 
-export function createKeeper(options: KeeperOptions): Keeper {
+export function createServerLifetime(options: ServerLifetimeOptions): ServerLifetime {
   const { name, timing } = options
   const stopping = new AbortController()
   const waiting = new Set<() => void>()

@@ -8,7 +8,7 @@ import {
 } from '@hatchway/protocol'
 import { z } from 'zod'
 import { createLines } from './lines.ts'
-import type { Framing, OutputReader } from './types.ts'
+import type { ContainerProtocol, OutputReader } from './types.ts'
 
 /**
  * The containers of other projects, as they are: they read one JSON document and print what they have to say between
@@ -24,7 +24,7 @@ const outputSchema = z.object({
 
 const blockLimit = 1_000_000
 
-/** Never quoted: what an agent prints is its own (lesson 13). */
+/** Never quoted: what an agent prints is its own. */
 export const notice = (text: string): RunEvent => ({ type: 'step', kind: 'notice', text })
 
 export const eventOf = ({ status, result, newSessionId, error }: z.infer<typeof outputSchema>): RunEvent =>
@@ -48,7 +48,7 @@ const resultOf = (text: string): RunEvent => {
 }
 
 const plainOf =
-  (failureBegins: string, sent: Parameters<Framing['createReader']>[0]) =>
+  (failureBegins: string, sent: Parameters<ContainerProtocol['createReader']>[0]) =>
   (text: string): RunEvent => {
     if (sent?.take(text)) return { type: 'message', text: text.trim() }
     sent?.clear()
@@ -123,11 +123,11 @@ export const foreign = {
 } as const
 
 export const readResults =
-  (...names: string[]): Framing['createReader'] =>
+  (...names: string[]): ContainerProtocol['createReader'] =>
   () =>
     between(names, resultOf)
 /** The end of a turn, a message in the middle of it and a failure are printed alike; a failure begins with these words. */
 export const readPlainly =
-  (name: string, failureBegins: string): Framing['createReader'] =>
+  (name: string, failureBegins: string): ContainerProtocol['createReader'] =>
   sent =>
     between([name], plainOf(failureBegins, sent))

@@ -1,7 +1,7 @@
 import { type RunEvent, type RunStart, recordSeparator, runStartSchema } from '@hatchway/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { framings } from './index.ts'
+import { containerProtocols } from './index.ts'
 
 const start: RunStart = runStartSchema.parse({
   version: 1,
@@ -22,11 +22,11 @@ const task: RunStart = { ...start, kind: 'task', task: { id: '7', occurrence_id:
 
 /** Whatever the pieces, the same is read. */
 const readInPieces = (
-  dialect: keyof typeof framings,
+  dialect: keyof typeof containerProtocols,
   output: string,
   cuts: readonly number[],
 ): RunEvent[] => {
-  const reader = framings[dialect].createReader()
+  const reader = containerProtocols[dialect].createReader()
   const places = [...new Set(cuts.map(cut => cut % (output.length + 1)))].sort((a, b) => a - b)
   return [...places, output.length].flatMap((end, i) => [
     ...reader.read(output.slice(places[i - 1] ?? 0, end)),
@@ -35,11 +35,11 @@ const readInPieces = (
 
 describe('Hatchway’s own runner', () => {
   test('is given the whole document', () => {
-    expect(runStartSchema.parse(JSON.parse(framings.hatchway.stdin(start)))).toEqual(start)
+    expect(runStartSchema.parse(JSON.parse(containerProtocols.hatchway.stdin(start)))).toEqual(start)
   })
 
   test('is told who it is by its environment', () => {
-    expect(framings.hatchway.environment(task)).toEqual({
+    expect(containerProtocols.hatchway.environment(task)).toEqual({
       HATCHWAY_GROUP: 'family',
       HATCHWAY_JID: 'family@chat',
       HATCHWAY_MAIN: '0',
@@ -69,13 +69,13 @@ describe('Hatchway’s own runner', () => {
     ['of an unknown kind', `${recordSeparator}{"type":"approve"}`],
     ['of the wrong shape', `${recordSeparator}{"type":"used","inputs":"all"}`],
   ])('an event %s is noted without quoting it', (_, line) => {
-    const [event] = framings.hatchway.createReader().read(`${line}\n`)
+    const [event] = containerProtocols.hatchway.createReader().read(`${line}\n`)
     expect(event).toMatchObject({ type: 'step', kind: 'notice' })
     expect(JSON.stringify(event)).not.toContain('approve')
   })
 
   test('a line without an end does not fill the memory, and the next one is read', () => {
-    const reader = framings.hatchway.createReader()
+    const reader = containerProtocols.hatchway.createReader()
     for (let i = 0; i < 40; i++) expect(reader.read('x'.repeat(100_000))).toEqual([])
     expect(reader.read(`\n${recordSeparator}{"type":"ready"}\n`)).toEqual([{ type: 'ready' }])
   })
@@ -83,7 +83,7 @@ describe('Hatchway’s own runner', () => {
 
 describe('a NanoClaw container', () => {
   test('gets its document on standard input', () => {
-    expect(JSON.parse(framings.nanoclaw.stdin(task))).toEqual({
+    expect(JSON.parse(containerProtocols.nanoclaw.stdin(task))).toEqual({
       prompt: 'hello',
       sessionId: 's-1',
       groupFolder: 'family',
@@ -93,7 +93,9 @@ describe('a NanoClaw container', () => {
       assistantName: 'Hatch',
       script: 'true',
     })
-    expect(framings.nanoclaw.environment({ ...start, group: { ...start.group, main: true } })).toMatchObject({
+    expect(
+      containerProtocols.nanoclaw.environment({ ...start, group: { ...start.group, main: true } }),
+    ).toMatchObject({
       NANOCLAW_CHAT_JID: 'family@chat',
       NANOCLAW_GROUP_FOLDER: 'family',
       NANOCLAW_IS_MAIN: '1',
@@ -135,20 +137,20 @@ describe('who said what', () => {
   const instant = '2026-01-01T00:00:00Z'
 
   test('NanoClaw: names the zone, and the times in it', () => {
-    expect(JSON.parse(framings.nanoclaw.stdin(several)).prompt).toBe(
+    expect(JSON.parse(containerProtocols.nanoclaw.stdin(several)).prompt).toBe(
       `${notices}<context timezone="Europe/Lisbon" />\n${spoken('Jan 1, 2026, 12:00 AM')}`,
     )
   })
 
   test('mdclaw and NovaBot: instants', () => {
-    expect(JSON.parse(framings.mdclaw.stdin(several)).prompt).toBe(notices + spoken(instant))
-    expect(JSON.parse(framings.novabot.files(several)[0]?.content ?? '').prompt).toBe(
+    expect(JSON.parse(containerProtocols.mdclaw.stdin(several)).prompt).toBe(notices + spoken(instant))
+    expect(JSON.parse(containerProtocols.novabot.files(several)[0]?.content ?? '').prompt).toBe(
       notices + spoken(instant),
     )
   })
 
   test('Pynchy: rows, which its container puts into words', () => {
-    expect(JSON.parse(framings.pynchy.files(several)[0]?.content ?? '')).toMatchObject({
+    expect(JSON.parse(containerProtocols.pynchy.files(several)[0]?.content ?? '')).toMatchObject({
       messages: [
         { sender_name: 'Bo "the" Bo', content: 'a < b', timestamp: instant },
         { sender_name: 'Ada', content: 'hello', timestamp: instant },
@@ -158,17 +160,17 @@ describe('who said what', () => {
   })
 
   test('a task’s prompt is nobody’s', () => {
-    expect(JSON.parse(framings.nanoclaw.stdin({ ...task, notices: ['n'] })).prompt).toBe(
+    expect(JSON.parse(containerProtocols.nanoclaw.stdin({ ...task, notices: ['n'] })).prompt).toBe(
       '<system_notices>\n- n\n</system_notices>\nhello',
     )
   })
 })
 
 test('an mdclaw container has its directory at /ipc, no secrets, and speaks plainly', () => {
-  expect(framings.mdclaw.mountPoint).toBe('/ipc')
-  expect(JSON.parse(framings.mdclaw.stdin(start))).toMatchObject({ secrets: {} })
+  expect(containerProtocols.mdclaw.mountPoint).toBe('/ipc')
+  expect(JSON.parse(containerProtocols.mdclaw.stdin(start))).toMatchObject({ secrets: {} })
   expect(
-    framings.mdclaw
+    containerProtocols.mdclaw
       .createReader()
       .read('---NANOCLAW_OUTPUT_START---\nplain\ntext\n---NANOCLAW_OUTPUT_END---\n'),
   ).toEqual([{ type: 'result', text: 'plain\ntext', session_id: null }])
@@ -176,8 +178,8 @@ test('an mdclaw container has its directory at /ipc, no secrets, and speaks plai
 
 describe('what an mdclaw container prints when its agent failed', () => {
   const words = 'I encountered an error: Claude Code process exited\nwith code 1'
-  const read = (text: string, sent?: Parameters<typeof framings.mdclaw.createReader>[0]) =>
-    framings.mdclaw
+  const read = (text: string, sent?: Parameters<typeof containerProtocols.mdclaw.createReader>[0]) =>
+    containerProtocols.mdclaw
       .createReader(sent)
       .read(`\n---NANOCLAW_OUTPUT_START---\n${text}\n---NANOCLAW_OUTPUT_END---\n`)
 
@@ -199,31 +201,37 @@ describe('what an mdclaw container prints when its agent failed', () => {
 
 describe('a NovaBot container', () => {
   test('has names of its own, and markers of two kinds', () => {
-    expect(framings.novabot.environment(start)).toMatchObject({ CHAT_JID: 'family@chat', IS_MAIN: 'false' })
+    expect(containerProtocols.novabot.environment(start)).toMatchObject({
+      CHAT_JID: 'family@chat',
+      IS_MAIN: 'false',
+    })
     for (const name of ['NOVABOT', 'NANOCLAW']) {
       const block = `---${name}_OUTPUT_START---\n{"status":"success","result":"x"}\n---${name}_OUTPUT_END---\n`
-      expect(framings.novabot.createReader().read(block)).toEqual([
+      expect(containerProtocols.novabot.createReader().read(block)).toEqual([
         { type: 'result', text: 'x', session_id: null },
       ])
     }
   })
 
   test('is asked to stay for a chat, which is in its inbox, and to end after a task', () => {
-    const stays = JSON.parse(framings.novabot.stdin(start))
+    const stays = JSON.parse(containerProtocols.novabot.stdin(start))
     expect(stays).not.toHaveProperty('prompt')
     expect(stays).toMatchObject({ groupFolder: 'family', chatJid: 'family@chat', agentName: 'Hatch' })
-    const [file] = framings.novabot.files(start)
+    const [file] = containerProtocols.novabot.files(start)
     expect(file?.path).toBe('inbox/1.json')
     expect(JSON.parse(file?.content ?? '')).toMatchObject({
       id: '1',
       prompt: expect.stringContaining('>hello<'),
     })
-    expect(JSON.parse(framings.novabot.stdin(task))).toMatchObject({ prompt: 'hello', isScheduledTask: true })
-    expect(framings.novabot.files(task)).toEqual([])
+    expect(JSON.parse(containerProtocols.novabot.stdin(task))).toMatchObject({
+      prompt: 'hello',
+      isScheduledTask: true,
+    })
+    expect(containerProtocols.novabot.files(task)).toEqual([])
   })
 
   test('names in each file of its outbox what it answers', () => {
-    const meaning = (body: Record<string, unknown>) => framings.novabot.outlet?.meaning(body)
+    const meaning = (body: Record<string, unknown>) => containerProtocols.novabot.outlet?.meaning(body)
     expect(meaning({ id: 'ready', status: 'success' })).toEqual([{ type: 'ready' }])
     expect(meaning({ id: '7', status: 'success', result: 'yes', newSessionId: 's-2' })).toEqual([
       { type: 'used', inputs: ['7'] },
@@ -242,7 +250,7 @@ describe('a NovaBot container', () => {
 
 describe('a Pynchy container', () => {
   test('finds its document in its inbox, in the words of its own', () => {
-    const [file] = framings.pynchy.files({ ...task, group: { ...task.group, main: true } })
+    const [file] = containerProtocols.pynchy.files({ ...task, group: { ...task.group, main: true } })
     expect(file?.path).toBe('input/initial.json')
     expect(JSON.parse(file?.content ?? '')).toMatchObject({
       messages: [{ content: 'hello', sender_name: 'Ada' }],
@@ -258,7 +266,7 @@ describe('a Pynchy container', () => {
 
   test('works in the project if it has a repository, and is told its directives', () => {
     const driver = { ...start.driver, instructions: 'Be brief.' }
-    const [file] = framings.pynchy.files({ ...start, driver, repository: 'site' })
+    const [file] = containerProtocols.pynchy.files({ ...start, driver, repository: 'site' })
     const given = JSON.parse(file?.content ?? '')
     // As its runner chooses its working directory.
     expect(given.is_admin || given.repo_access ? '/workspace/project' : '/workspace/group').toBe(
@@ -298,14 +306,14 @@ describe('a Pynchy container', () => {
     ],
     [{ type: 'approve' }, { type: 'step', kind: 'notice' }],
   ])('says %o', (body, event) => {
-    expect(framings.pynchy.outlet?.meaning(body)).toMatchObject([event])
+    expect(containerProtocols.pynchy.outlet?.meaning(body)).toMatchObject([event])
   })
 })
 
 test('a container that looks elsewhere for its folder finds it there', () => {
-  expect(framings.mdclaw.groupAt(start)).toEqual(['/data'])
-  expect(framings.pynchy.groupAt(start)).toEqual([])
-  expect(framings.pynchy.groupAt({ ...start, group: { ...start.group, main: true } })).toEqual([
+  expect(containerProtocols.mdclaw.groupAt(start)).toEqual(['/data'])
+  expect(containerProtocols.pynchy.groupAt(start)).toEqual([])
+  expect(containerProtocols.pynchy.groupAt({ ...start, group: { ...start.group, main: true } })).toEqual([
     '/workspace/project',
   ])
 })

@@ -1,6 +1,6 @@
 import { type RunEvent, recordSeparator, runEventSchema } from '@hatchway/protocol'
 import { createLines } from './lines.ts'
-import type { Framing } from './types.ts'
+import type { ContainerProtocol } from './types.ts'
 
 const noticeLimit = 2000
 
@@ -13,7 +13,7 @@ const eventOf = (line: string): RunEvent | undefined => {
   try {
     parsed = JSON.parse(line.slice(1))
   } catch {
-    // Never quoted: what an agent prints is its own (lesson 13).
+    // Never quoted: what an agent prints is its own.
     return { type: 'step', kind: 'notice', text: 'The runner printed an event that is not JSON.' }
   }
   const event = runEventSchema.safeParse(parsed)
@@ -23,7 +23,7 @@ const eventOf = (line: string): RunEvent | undefined => {
 }
 
 /** Hatchway's own runner: one document on standard input, events on standard output. */
-export const hatchway: Framing = {
+export const hatchway: ContainerProtocol = {
   dialect: 'hatchway',
   mountPoint: '/workspace/ipc',
   ownRunner: true,

@@ -4,6 +4,12 @@ import { mdclaw } from './mdclaw.ts'
 import { nanoclaw } from './nanoclaw.ts'
 import { novabot } from './novabot.ts'
 import { pynchy } from './pynchy.ts'
-import type { Framing } from './types.ts'
+import type { ContainerProtocol } from './types.ts'
 
-export const framings: Record<DialectName, Framing> = { hatchway, nanoclaw, novabot, mdclaw, pynchy }
+export const containerProtocols: Record<DialectName, ContainerProtocol> = {
+  hatchway,
+  nanoclaw,
+  novabot,
+  mdclaw,
+  pynchy,
+}

@@ -1,7 +1,7 @@
 import { environmentOf, foreign, readPlainly, stdinOf } from './foreign.ts'
-import type { Framing } from './types.ts'
+import type { ContainerProtocol } from './types.ts'
 
-export const mdclaw: Framing = {
+export const mdclaw: ContainerProtocol = {
   ...foreign,
   dialect: 'mdclaw',
   mountPoint: '/ipc',

@@ -1,8 +1,8 @@
 import { nanoclawPrompt } from '@hatchway/protocol'
 import { environmentOf, foreign, readResults, stdinOf } from './foreign.ts'
-import type { Framing } from './types.ts'
+import type { ContainerProtocol } from './types.ts'
 
-export const nanoclaw: Framing = {
+export const nanoclaw: ContainerProtocol = {
   ...foreign,
   dialect: 'nanoclaw',
   stdin: start => JSON.stringify(stdinOf(start, nanoclawPrompt)),

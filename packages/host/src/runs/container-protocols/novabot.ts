@@ -1,7 +1,7 @@
 import type { RunEvent, RunStart } from '@hatchway/protocol'
 import { z } from 'zod'
 import { environmentOf, eventOf, foreign, notice, promptOf, readResults, stdinOf } from './foreign.ts'
-import type { Framing, Outlet } from './types.ts'
+import type { ContainerProtocol, Outlet } from './types.ts'
 
 /**
  * NovaBot's container has two ways to run, and tells them apart by the prompt in its document: with one it answers that
@@ -41,7 +41,7 @@ const firstMessage = (start: RunStart) => {
   return { path: `inbox/${id}.json`, content: JSON.stringify({ id, prompt: promptOf(start), timestamp }) }
 }
 
-export const novabot: Framing = {
+export const novabot: ContainerProtocol = {
   ...foreign,
   dialect: 'novabot',
   namesUsed: true,

@@ -12,8 +12,8 @@ import type { Outlet } from './types.ts'
 
 /**
  * What a container says in files. Nothing is done for a file before it is gone: one that cannot be removed would
- * otherwise be heard again and again (lesson 14). Nothing but a regular file is read, in a directory held by its
- * handle (lessons 4, 5), and no look takes more than a part of what a flood leaves there.
+ * otherwise be heard again and again. Nothing but a regular file is read, in a directory held by its
+ * handle, and no look takes more than a part of what a flood leaves there.
  */
 export interface OutletReader {
   /** what has come, oldest first; `last`: nobody is writing any more */
@@ -31,7 +31,7 @@ interface Said {
 const fileLimit = 1_048_576
 const depth = 64
 const namesAtOnce = 2000
-/** A writer that does not rename gets this long to finish its file (lesson 25). */
+/** A writer that does not rename gets this long to finish its file. */
 const graceMs = 1000
 
 /** One for all sessions: each holds as much memory as the largest file. */

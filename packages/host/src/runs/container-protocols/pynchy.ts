@@ -1,7 +1,7 @@
 import { escapeXml, type RunEvent, type RunStart } from '@hatchway/protocol'
 import { z } from 'zod'
 import { environmentOf, eventOf, foreign, notice, readResults, saidIn, stdinOf } from './foreign.ts'
-import type { Framing, Outlet } from './types.ts'
+import type { ContainerProtocol, Outlet } from './types.ts'
 
 /** Pynchy's container finds its document in its inbox and says everything, its thoughts included, in files. */
 const text = z.string().nullish()
@@ -77,7 +77,7 @@ const documentOf = (start: RunStart) => ({
   system_notices: start.notices?.map(escapeXml) ?? null,
 })
 
-export const pynchy: Framing = {
+export const pynchy: ContainerProtocol = {
   ...foreign,
   dialect: 'pynchy',
   // Its tool for todos writes its list beside the host's, and renames it.

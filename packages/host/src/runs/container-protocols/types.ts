@@ -2,7 +2,7 @@ import type { DialectName, OutgoingFile, RunEvent, RunStart } from '@hatchway/pr
 import type { SentTexts } from '../../sandboxes/sent-texts.ts'
 
 /** How one kind of container is told what to do, and how it says what came of it. */
-export interface Framing {
+export interface ContainerProtocol {
   dialect: DialectName
   /** where `data/ipc/{folder}` is mounted */
   mountPoint: string

@@ -4,7 +4,7 @@ import type { TaskMove } from '../../store/agent-types.ts'
 
 /**
  * What becomes of a task once its occurrence at `dueAt` is claimed at `now`: due again, always later than both, or
- * completed. What lay in between is not made up for (lesson 27). A clock that was set back brings nothing forward.
+ * completed. What lay in between is not made up for. A clock that was set back brings nothing forward.
  */
 export function following(task: Task, dueAt: number, now: number): TaskMove {
   if (task.schedule_type === 'once') return { status: 'completed', nextRun: null }

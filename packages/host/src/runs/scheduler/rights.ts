@@ -3,7 +3,7 @@ import { authorise } from '../../commands/policy/permissions.ts'
 import type { Store } from '../../store/types.ts'
 
 /**
- * Why a task may not run now, if so. It has the rights that whoever answers for it has at this moment (lesson 8), by
+ * Why a task may not run now, if so. It has the rights that whoever answers for it has at this moment, by
  * the same table that decided when it was scheduled.
  */
 export function rightsOf(store: Pick<Store, 'group'>): (task: Task) => string | undefined {

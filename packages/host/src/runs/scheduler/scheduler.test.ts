@@ -196,7 +196,7 @@ describe('a run that takes longer than its interval', () => {
     expect(history(desk, 't')).toEqual(['12:01:00 done'])
     expect(desk.agents.task('t')).toMatchObject({ status: 'paused', last_result: 'late' })
 
-    // Resuming does not fire at once (lesson 27).
+    // Resuming does not fire at once.
     await desk.ask('family', 'resume_task', { task_id: 't' })
     await desk.time.pass(minute - 1)
     expect(desk.begun).toHaveLength(1)
@@ -281,7 +281,7 @@ describe('what is claimed and waits for a free place', () => {
   })
 })
 
-describe('rights are those of the moment (lesson 8)', () => {
+describe('rights are those of the moment', () => {
   test('a task of a group that is no main group any more does not run in others’ chats, and is paused', async () => {
     const desk = await bench()
     desk.scheduler.start()
@@ -317,7 +317,7 @@ describe('rights are those of the moment (lesson 8)', () => {
     expect(desk.agents.task('once')).toMatchObject({ status: 'paused', next_run: '2026-01-15T12:01:00.000Z' })
   })
 
-  test('a task whose group is missing is tried once, and not again every minute (lesson 27)', async () => {
+  test('a task whose group is missing is tried once, and not again every minute', async () => {
     const desk = await bench()
     desk.scheduler.start()
     await schedule(desk, 't', 'interval', '60000')

@@ -613,7 +613,7 @@ export function describeLimits(
   })
 }
 
-/** Runs of a host that was killed: ours are ended, those of an installation beside us are not (lesson 22). */
+/** Runs of a host that was killed: ours are ended, those of an installation beside us are not. */
 export function describeOrphans(title: string, subject: () => Subject, survives: boolean): void {
   test(`${title}: what a killed host left running is ended at the next start, and nobody else’s`, async () => {
     const ground = prepare(subject().user)
