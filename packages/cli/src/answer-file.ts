@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pinDirectory } from '@hatchway/spool'
+import { openDirectory } from '@hatchway/spool'
 
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const largest = 16_777_216
@@ -23,7 +23,7 @@ export async function waitForAnswer(
 
 /** The directory is the container's to write to, so what lies there is not simply read. */
 function readAnswer(directory: string, id: string): Record<string, unknown> | undefined {
-  const pinned = pinDirectory(directory)
+  const pinned = openDirectory(directory)
   if (typeof pinned === 'string') return undefined
   try {
     const fd = openSync(`${pinned.path}/${id}.json`, flags)

@@ -432,8 +432,8 @@ describe.each(Object.keys(dialects) as DialectName[])('a container that speaks %
           writeFileSync(join(place, `${name}.json`), told[0] ?? '')
         }
       }
-      const { drops } = inboxOf(host.live.layout, { folder: 'main', main: true, dialect })
-      const taken = drops.map(name => join(inbox, name)).filter(existsSync)
+      const { subdirectories } = inboxOf(host.live.layout, { folder: 'main', main: true, dialect })
+      const taken = subdirectories.map(name => join(inbox, name)).filter(existsSync)
       await until('all of it is taken', () => taken.every(isTaken))
       await until('all of it is handled', () => !host.live.host.status().busy)
     }

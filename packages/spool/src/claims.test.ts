@@ -13,14 +13,14 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Claims, createClaims } from './claims.ts'
-import { type PinnedDirectory, pinDirectory } from './directory.ts'
-import { list } from './listing.ts'
+import { type DirectoryHandle, openDirectory } from './directory.ts'
+import { listDirectory } from './listing.ts'
 import { run, startChild, temporaryFolder, until } from './rig.ts'
 import type { ClaimedFile } from './types.ts'
 
 const limit = 1000
 
-/** A writer's directory, ours, and a secret that is neither's business. */
+/** A writer's directory, our directory for claimed files, and a secret outside both. */
 function scene() {
   const root = temporaryFolder()
   const [inbox, claimed, outside] = ['inbox', 'claimed', 'outside'].map(name => join(root, name))
@@ -33,22 +33,22 @@ function scene() {
   return { inbox, claimed, outside, secret, claims }
 }
 
-function pin(path: string): PinnedDirectory {
-  const directory = pinDirectory(path)
+function open(path: string): DirectoryHandle {
+  const directory = openDirectory(path)
   if (typeof directory === 'string') throw new Error(`${path} is ${directory}`)
   onTestFinished(() => directory.close())
   return directory
 }
 
-/** Takes the only posted file there is, whatever it is called. */
+/** Claims the only posted file, whatever its name is. */
 function claimOnly(claims: Claims, inbox: string): ClaimedFile {
-  const directory = pin(inbox)
-  const { names } = list(directory)
+  const directory = open(inbox)
+  const { names } = listDirectory(directory)
   expect(names).toHaveLength(1)
   const [name = ''] = names
   const file = claims.claim(directory, 'g', 'messages', name)
   if (typeof file === 'string') throw new Error(file)
-  expect(list(directory).names).toEqual([])
+  expect(listDirectory(directory).names).toEqual([])
   expect(lstatSync(file.path)).toBeDefined()
   return file
 }
@@ -64,7 +64,7 @@ const canMakeDevices = () => {
 }
 
 describe('a claimed file', () => {
-  it('is out of its writer’s directory, and read whole', () => {
+  it('is moved out of its writer’s directory and read completely', () => {
     const { inbox, claimed, claims } = scene()
     writeFileSync(join(inbox, '1700000000000-x.json'), '{"text":"ä"}')
     const about = lstatSync(join(inbox, '1700000000000-x.json'))
@@ -72,7 +72,7 @@ describe('a claimed file', () => {
     expect(file).toMatchObject({
       seq: 1,
       inbox: 'g',
-      drop: 'messages',
+      subdirectory: 'messages',
       name: '1700000000000-x.json',
       text: '{"text":"ä"}',
       problem: undefined,
@@ -105,7 +105,7 @@ describe('a claimed file', () => {
     ],
     ['a file with a second name', 'not_a_file', (path, { secret }) => linkSync(secret, path)],
     [
-      'a file of two gigabytes with nothing in it',
+      'a sparse file of two gigabytes',
       'too_large',
       path => {
         writeFileSync(path, '')
@@ -125,7 +125,7 @@ describe('a claimed file', () => {
       path => writeFileSync(path, Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])),
     ],
   ]
-  it.each(refused)('is not read where it is %s', (_what, problem, make) => {
+  it.each(refused)('is not read if it is %s', (_what, problem, make) => {
     const at = scene()
     const { inbox, outside, secret, claims } = at
     make(join(inbox, 'x.json'), at)
@@ -139,7 +139,7 @@ describe('a claimed file', () => {
     expect(lstatSync(outside)).toMatchObject({ mtimeMs: outsideBefore.mtimeMs })
   })
 
-  it('is not read where it is a socket', async () => {
+  it('is not read if it is a socket', async () => {
     const { inbox, claims } = scene()
     let connections = 0
     const server = createServer(() => connections++)
@@ -149,14 +149,14 @@ describe('a claimed file', () => {
     expect(connections).toBe(0)
   })
 
-  it('is not read where it is a device (needs mknod)', ({ skip }) => {
+  it('is not read if it is a device (needs mknod)', ({ skip }) => {
     skip(!canMakeDevices(), 'mknod is not permitted here')
     const { inbox, claims } = scene()
     run('mknod', join(inbox, 'x.json'), 'c', '1', '5')
     expect(claimOnly(claims, inbox)).toMatchObject({ problem: 'not_a_file', text: '' })
   })
 
-  it('is read up to exactly the limit, and may be empty', () => {
+  it('can be empty, and as large as the limit', () => {
     const { inbox, claims } = scene()
     writeFileSync(join(inbox, 'x.json'), 'x'.repeat(limit))
     expect(claimOnly(claims, inbox)).toMatchObject({ problem: undefined, size: limit })
@@ -164,7 +164,7 @@ describe('a claimed file', () => {
     expect(claimOnly(claims, inbox)).toMatchObject({ problem: undefined, size: 0, text: '' })
   })
 
-  it('is never read beyond the limit while somebody goes on writing to it', async () => {
+  it('is never read beyond the limit while its writer keeps writing', async () => {
     const { inbox } = scene()
     const large = createClaims({ directory: join(inbox, '..', 'large'), fileLimit: 1_000_000, firstSeq: 1 })
     for (let round = 0; round < 5; round++) {
@@ -174,7 +174,7 @@ describe('a claimed file', () => {
       writer.output.catch(() => 'it is killed')
       await until(() => lstatSync(path).size > 0)
       let file = claimOnly(large, inbox)
-      // The writer has lost the name, and still holds the file.
+      // The writer lost the name, but still has the file open.
       for (let look = 0; look < 50; look++) {
         expect(file.text.length).toBe(file.problem ? 0 : file.size)
         expect(file.text.length).toBeLessThanOrEqual(1_000_000)
@@ -188,29 +188,29 @@ describe('a claimed file', () => {
 })
 
 describe('a name', () => {
-  const bad: [what: string, name: string | Buffer, harmless: string][] = [
+  const bad: [what: string, name: string | Buffer, sanitized: string][] = [
     ['a newline', 'a\nb.json', 'a_b.json'],
     ['spaces', 'a b.json', 'a_b.json'],
     ['a tilde', 'a~b~c.json', 'a_b_c.json'],
     ['a leading dash', '-rf.json', '-rf.json'],
     ['255 bytes', `${'a'.repeat(250)}.json`, 'a'.repeat(100)],
     ['bytes that are not UTF-8', Buffer.from([0x61, 0xff, 0xfe, 0x2e, 0x6a, 0x73, 0x6f, 0x6e]), 'a__.json'],
-    ['the character that stands for such bytes', 'a\ufffd.json', 'a___.json'],
-    ['letters of another script', 'ä.json', '__.json'],
-    ['a terminal’s control characters', 'a\u001b[2J.json', 'a__2J.json'],
+    ['the Unicode replacement character', 'a\ufffd.json', 'a___.json'],
+    ['letters outside ASCII', 'ä.json', '__.json'],
+    ['terminal control characters', 'a\u001b[2J.json', 'a__2J.json'],
   ]
-  it.each(bad)('with %s is refused and made harmless', (_what, name, harmless) => {
+  it.each(bad)('with %s is refused and sanitized', (_what, name, sanitized) => {
     const { inbox, claimed, claims } = scene()
     writeFileSync(Buffer.concat([Buffer.from(`${inbox}/`), Buffer.from(name)]), '{}')
     const file = claimOnly(claims, inbox)
-    expect(file).toMatchObject({ problem: 'bad_name', name: harmless })
-    expect(claims.reread(file)).toMatchObject({ problem: 'bad_name', name: harmless })
+    expect(file).toMatchObject({ problem: 'bad_name', name: sanitized })
+    expect(claims.reread(file)).toMatchObject({ problem: 'bad_name', name: sanitized })
     const again = createClaims({ directory: claimed, fileLimit: limit, firstSeq: 1 })
-    expect(again.recover()).toMatchObject([{ seq: 1, problem: 'bad_name', name: harmless, recovered: true }])
+    expect(again.recover()).toMatchObject([{ seq: 1, problem: 'bad_name', name: sanitized, recovered: true }])
   })
 
   it.each(['__proto__.json', 'constructor.json', 'a..json', '_.json', `${'a'.repeat(115)}.json`])(
-    '%s is an ordinary one',
+    '%s is valid',
     name => {
       const { inbox, claims } = scene()
       writeFileSync(join(inbox, name), '{}')
@@ -221,27 +221,27 @@ describe('a name', () => {
   it.each(['..json', '.json', '.x.json', 'x.json.tmp', 'x.JSON', 'json'])('%s is not posted', name => {
     const { inbox } = scene()
     writeFileSync(join(inbox, name), '{}')
-    const { names, others } = list(pin(inbox))
+    const { names, others } = listDirectory(open(inbox))
     expect({ names, others }).toEqual({ names: [], others: [name] })
   })
 })
 
 describe('claims', () => {
-  it('say why a file cannot be had', () => {
+  it('return the error code if a file cannot be claimed', () => {
     const { inbox, claims } = scene()
-    expect(claims.claim(pin(inbox), 'g', 'messages', 'gone.json')).toBe('ENOENT')
+    expect(claims.claim(open(inbox), 'g', 'messages', 'gone.json')).toBe('ENOENT')
   })
 
-  it('do not use a number for a file that could not be had', () => {
+  it('do not use up a seq for a file that could not be claimed', () => {
     const { inbox, claims } = scene()
-    claims.claim(pin(inbox), 'g', 'messages', 'gone.json')
+    claims.claim(open(inbox), 'g', 'messages', 'gone.json')
     writeFileSync(join(inbox, 'x.json'), '{}')
     expect(claimOnly(claims, inbox).seq).toBe(1)
   })
 
-  it('are made in the directory that was pinned, whatever takes its place', () => {
+  it('use the directory that was opened, even if another one takes its place', () => {
     const { inbox, outside, secret, claims } = scene()
-    const directory = pin(inbox)
+    const directory = open(inbox)
     writeFileSync(join(inbox, 'secret.json'), '{}')
     run('mv', inbox, `${inbox}-moved`)
     symlinkSync(outside, inbox)
@@ -250,7 +250,7 @@ describe('claims', () => {
     expect(readFileSync(secret, 'utf8')).toBe('{"secret":true}')
   })
 
-  it('of an earlier process are found in order, over all buckets, and their numbers are not used again', () => {
+  it('of an earlier process are recovered in order from all buckets, and their seqs are not reused', () => {
     const { inbox, claimed, claims } = scene()
     for (let i = 1; i <= 20; i++) {
       writeFileSync(join(inbox, `${i}.json`), String(i))
@@ -267,23 +267,23 @@ describe('claims', () => {
     expect(claimOnly(later, inbox).seq).toBe(21)
   })
 
-  it('take over a file of ours', () => {
+  it('can adopt a file of our own', () => {
     const { outside, claims } = scene()
     writeFileSync(join(outside, 'mine'), '{}')
     expect(claims.adopt(join(outside, 'mine'), 'g', 'tasks', 'x.json')).toMatchObject({
       seq: 1,
       text: '{}',
-      drop: 'tasks',
+      subdirectory: 'tasks',
     })
     expect(claims.adopt(join(outside, 'mine'), 'g', 'tasks', 'x.json')).toBe('ENOENT')
     expect(readdirSync(outside)).toEqual(['secret.json'])
   })
 
-  it('tell of a file that cannot be read, and keep a bad name bad', () => {
+  it('report a file that cannot be read, and keep reporting a bad name', () => {
     const { inbox, claims } = scene()
     writeFileSync(join(inbox, 'x.json'), '{}')
     writeFileSync(join(inbox, 'y y.json'), '{}')
-    const directory = pin(inbox)
+    const directory = open(inbox)
     for (const [name, problem] of [
       ['x.json', 'unreadable'],
       ['y y.json', 'bad_name'],

@@ -1,24 +1,35 @@
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { errorCode, type PinnedDirectory, within } from './directory.ts'
-import { type ClaimName, claimName, harmlessName, isValidName, parseClaimName } from './names.ts'
-import { createReader } from './read.ts'
+import { type DirectoryHandle, errorCode, within } from './directory.ts'
+import { type ClaimName, claimName, isValidName, parseClaimName, sanitizeName } from './names.ts'
+import { createFileReader } from './read.ts'
 import type { ClaimedFile } from './types.ts'
 
 /**
- * Claiming is a rename into a directory of ours on the same file system: it happens or it does not, and afterwards
- * the writer no longer has a name for the file (promise 3). What cannot be claimed is not read, let alone executed
- * (lesson 14).
+ * Claiming takes a file away from its writer before anyone reads it.
  *
- * The claimed files of one batch lie in one of several buckets, taken in turn: removing the last batch and claiming
- * the next would otherwise wait for the same directory's lock in the kernel.
+ *   posted    {inbox}/{subdirectory}/{name}                               the writer can still change or remove it
+ *   claimed   {directory}/{bucket}/{seq}~{inbox}~{subdirectory}~{name}    only we have a name for it
+ *   removed   the consumer discarded it (remove.ts), or moved it to quarantine
+ *
+ * The step from posted to claimed is one rename on the same file system, so it happens completely or not at all. A
+ * file that cannot be claimed is never read. After a crash, `recover` finds everything that is claimed and not
+ * removed.
+ *
+ * Buckets alternate between batches. With one directory, removing the last batch and claiming the next would wait for
+ * the same lock in the kernel.
  */
 export interface Claims {
-  /** the claimed file, or the error code of the rename (`ENOENT`: its writer took it back) */
-  claim(from: PinnedDirectory, inbox: string, drop: string, name: string | Buffer): ClaimedFile | string
-  /** takes over a file that is ours already, such as one that is to be handled again */
-  adopt(path: string, inbox: string, drop: string, name: string): ClaimedFile | string
-  /** what an earlier process had claimed and not removed, oldest first; to be read with `reread` */
+  /** returns the claimed file, or the error code of the rename (`ENOENT`: the writer removed it) */
+  claim(
+    from: DirectoryHandle,
+    inbox: string,
+    subdirectory: string,
+    name: string | Buffer,
+  ): ClaimedFile | string
+  /** claims a file that is already ours, for example one from quarantine that is processed again */
+  adopt(path: string, inbox: string, subdirectory: string, name: string): ClaimedFile | string
+  /** files that an earlier process claimed and did not remove, oldest first; read them with `reread` */
   recover(): ClaimedFile[]
   reread(file: ClaimedFile): ClaimedFile
   nextBucket(): void
@@ -28,7 +39,7 @@ const bucketCount = 8
 
 export function createClaims(options: { directory: string; fileLimit: number; firstSeq: number }): Claims {
   const { directory, fileLimit } = options
-  const read = createReader(fileLimit)
+  const read = createFileReader(fileLimit)
   const buckets = Array.from({ length: bucketCount }, (_, i) => join(directory, String(i)))
   for (const bucket of buckets) mkdirSync(bucket, { recursive: true, mode: 0o700 })
   let seq = options.firstSeq - 1
@@ -44,15 +55,20 @@ export function createClaims(options: { directory: string; fileLimit: number; fi
       file.text = content.text
       if (claim.valid) file.problem = content.problem
     } catch {
-      // The disk failed, perhaps only for a moment: the consumer is told, and can have it read again.
+      // A disk error may be temporary. The consumer sees the problem and can postpone the file.
       if (claim.valid) file.problem = 'unreadable'
     }
     return file
   }
 
-  const move = (from: string | Buffer, inbox: string, drop: string, name: string): ClaimedFile | string => {
+  const move = (
+    from: string | Buffer,
+    inbox: string,
+    subdirectory: string,
+    name: string,
+  ): ClaimedFile | string => {
     const number = seq + 1
-    const path = `${buckets[current]}/${claimName(number, inbox, drop, name)}`
+    const path = `${buckets[current]}/${claimName(number, inbox, subdirectory, name)}`
     try {
       renameSync(from, path)
     } catch (error) {
@@ -60,14 +76,23 @@ export function createClaims(options: { directory: string; fileLimit: number; fi
     }
     seq = number
     const valid = isValidName(name)
-    return describe(path, { seq: number, inbox, drop, name: valid ? name : harmlessName(name), valid }, false)
+    return describe(
+      path,
+      { seq: number, inbox, subdirectory, name: valid ? name : sanitizeName(name), valid },
+      false,
+    )
   }
 
   return {
-    claim(from, inbox, drop, name) {
-      return move(within(from, name), inbox, drop, typeof name === 'string' ? name : name.toString('latin1'))
+    claim(from, inbox, subdirectory, name) {
+      return move(
+        within(from, name),
+        inbox,
+        subdirectory,
+        typeof name === 'string' ? name : name.toString('latin1'),
+      )
     },
-    adopt: (path, inbox, drop, name) => move(path, inbox, drop, name),
+    adopt: (path, inbox, subdirectory, name) => move(path, inbox, subdirectory, name),
     recover() {
       const files: ClaimedFile[] = []
       for (const bucket of buckets) {
@@ -92,12 +117,12 @@ export function createClaims(options: { directory: string; fileLimit: number; fi
 
 const unread = (
   path: string,
-  { seq, inbox, drop, name, valid }: ClaimName,
+  { seq, inbox, subdirectory, name, valid }: ClaimName,
   recovered: boolean,
 ): ClaimedFile => ({
   seq,
   inbox,
-  drop,
+  subdirectory,
   name,
   path,
   inode: 0,

@@ -1,30 +1,30 @@
 import { closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs'
 
 /**
- * A directory held by its handle. Whatever its owner does to the name meanwhile (replaces it by a link, swaps it for
- * another directory), what is listed, renamed or created through `path` is in the directory that was opened, never
- * elsewhere (lesson 4).
+ * An open directory. Its owner may replace the name by a link or by another directory at any time; everything done
+ * through `path` still happens in the directory that was opened.
  */
-export interface PinnedDirectory {
+export interface DirectoryHandle {
   path: string
   inode: number
   device: number
-  /** when its entries last changed, as it was opened */
+  /** when its entries last changed, at the time it was opened */
   mtimeMs: number
-  /** bytes the directory itself takes: a hint at how many names it has held */
+  /** bytes of the directory itself, which hint at how many names it has held */
   size: number
   close(): void
 }
 
-export type PinFailure = 'missing' | 'not_a_directory' | 'unreadable'
+export type OpenFailure = 'missing' | 'not_a_directory' | 'unreadable'
 
-// Only Linux lets a process name a file relative to an open directory without openat(2), which Node does not have.
-// Elsewhere the plain path is used: a link in the last place is still refused, a swap in mid-step is not.
+// Node has no openat(2). Only Linux offers a path relative to an open directory without it. Elsewhere we use the
+// plain path: a link is still refused, but a swap between two system calls goes unnoticed.
 const byHandle = existsSync('/proc/self/fd')
 
 const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-export function pinDirectory(path: string): PinnedDirectory | PinFailure {
+/** Opens a directory without following a link in the last part of the path. */
+export function openDirectory(path: string): DirectoryHandle | OpenFailure {
   try {
     const fd = openSync(path, flags)
     const { ino, dev, mtimeMs, size } = fstatSync(fd)
@@ -37,12 +37,12 @@ export function pinDirectory(path: string): PinnedDirectory | PinFailure {
       close: () => closeSync(fd),
     }
   } catch (error) {
-    return pinFailure(error)
+    return openFailure(error)
   }
 }
 
-/** The path of a name in the directory; names that are not UTF-8 are bytes. */
-export const within = (directory: PinnedDirectory, name: string | Buffer): string | Buffer =>
+/** The path of a name in the directory. Names that are not UTF-8 are passed as bytes. */
+export const within = (directory: DirectoryHandle, name: string | Buffer): string | Buffer =>
   typeof name === 'string'
     ? `${directory.path}/${name}`
     : Buffer.concat([Buffer.from(`${directory.path}/`), name])
@@ -51,7 +51,7 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN'
 }
 
-function pinFailure(error: unknown): PinFailure {
+function openFailure(error: unknown): OpenFailure {
   const code = errorCode(error)
   if (code === 'ENOENT') return 'missing'
   if (code === 'ENOTDIR' || code === 'ELOOP') return 'not_a_directory'

@@ -1,62 +1,64 @@
 import { type Dir, lstatSync, opendirSync, readdirSync } from 'node:fs'
-import { type PinnedDirectory, within } from './directory.ts'
+import { type DirectoryHandle, within } from './directory.ts'
 import { isPostedName, timeOfName } from './names.ts'
 
 export interface Listing {
-  /** names of posted files, as far as possible in the order they were posted */
+  /** names of posted files, roughly in the order they were posted */
   names: (string | Buffer)[]
   times: number[]
-  /** names of some files that are not posted: temporary ones, and litter */
+  /** names of some files that are not posted: temporary and unrelated ones */
   others: (string | Buffer)[]
-  /** how many names were read, of either kind */
-  seen: number
+  /** how many names were read, posted or not */
+  nameCount: number
 }
 
-/** A look into a directory; one with very many names is taken in slices, so that nobody else waits for it. */
-export interface Look {
-  /** the listing, or undefined while there is more to read; the directory is pinned anew in each turn */
-  next(directory: PinnedDirectory): Listing | undefined
-  /** time spent so far; not counted where it is short */
+/** Lists a directory. A large one is read in slices, so that other inboxes do not wait for it. */
+export interface DirectoryScan {
+  /** returns the listing, or undefined if there is more to read; the handle may differ from round to round */
+  next(directory: DirectoryHandle): Listing | undefined
+  /** time spent so far; stays 0 for a directory that is not large */
   readonly tookMs: number
   close(): void
 }
 
-/** Asking each file for its time would let a flood of oddly named files hold everybody up. */
-const askLimit = 2000
-const otherLimit = 5000
-/** What a directory of some thousand names takes. It does not shrink: one that was flooded stays large. */
+/** Names without a time need a stat call each. Without a limit, a flood of such names would block everyone. */
+const statLimit = 2000
+const othersLimit = 5000
+/**
+ * The size of a directory with a few thousand names. It never shrinks: a directory that was flooded once stays large.
+ */
 const largeBytes = 131_072
-const sliceNames = 2000
+const namesPerSlice = 2000
 
-/** The kernel gives so many in one piece; files come and go between two pieces. */
-const pieceNames = 256
+/** The kernel returns this many names per call. Between two calls files come and go. */
+const atomicNames = 256
 
-export const isWhole = (listing: Listing) => listing.seen <= pieceNames
+export const isAtomic = (listing: Listing) => listing.nameCount <= atomicNames
 
-export const isLarge = (directory: PinnedDirectory) => directory.size > largeBytes
+export const isLarge = (directory: DirectoryHandle) => directory.size > largeBytes
 
-export function beginLook(directory: PinnedDirectory, nameLimit: number): Look {
-  if (!isLarge(directory)) return atOnce
-  const { add, listing } = collect()
-  // Its own handle: the look outlives the turn that began it.
-  const entries: Dir = opendirSync(directory.path, { encoding: 'latin1', bufferSize: sliceNames })
+export function startScan(directory: DirectoryHandle, nameLimit: number): DirectoryScan {
+  if (!isLarge(directory)) return singleStep
+  const { add, listing } = createCollector()
+  // The scan outlives this round, so it needs a handle of its own.
+  const entries: Dir = opendirSync(directory.path, { encoding: 'latin1', bufferSize: namesPerSlice })
   let tookMs = 0
-  const readSlice = (pinned: PinnedDirectory): Listing | undefined => {
-    for (let i = 0; i < sliceNames; i++) {
+  const readSlice = (handle: DirectoryHandle): Listing | undefined => {
+    for (let i = 0; i < namesPerSlice; i++) {
       const entry = entries.readSync()
       if (entry === null || listing.names.length >= nameLimit) {
         entries.closeSync()
         return listing
       }
-      add(pinned, entry.name)
+      add(handle, entry.name)
     }
     return undefined
   }
   return {
-    next(pinned) {
-      const begun = performance.now()
-      const result = readSlice(pinned)
-      tookMs += performance.now() - begun
+    next(handle) {
+      const startedAt = performance.now()
+      const result = readSlice(handle)
+      tookMs += performance.now() - startedAt
       return result
     },
     get tookMs() {
@@ -66,39 +68,39 @@ export function beginLook(directory: PinnedDirectory, nameLimit: number): Look {
   }
 }
 
-/** One look into a directory that is not large. */
-export function list(directory: PinnedDirectory): Listing {
-  const { add, listing } = collect()
+/** Lists a directory that is not large, in one step. */
+export function listDirectory(directory: DirectoryHandle): Listing {
+  const { add, listing } = createCollector()
   for (const name of readdirSync(directory.path, 'latin1')) add(directory, name)
   return listing
 }
 
-const atOnce: Look = { next: list, tookMs: 0, close: () => {} }
+const singleStep: DirectoryScan = { next: listDirectory, tookMs: 0, close: () => {} }
 
-export function countPosted(directory: PinnedDirectory): number {
+export function countPosted(directory: DirectoryHandle): number {
   let count = 0
   for (const name of readdirSync(directory.path, 'latin1')) if (isPostedName(name)) count++
   return count
 }
 
 /**
- * A name that begins with milliseconds says its time; for others the file is asked. Names are read as bytes (latin1
- * has a character for each), because one that is not UTF-8 cannot be told from its decoded form.
+ * A name that starts with milliseconds tells its time; other files need a stat call. Names are read as latin1, one
+ * character per byte, because decoding as UTF-8 would lose the bytes of invalid names.
  */
-function collect() {
-  const listing: Listing = { names: [], times: [], others: [], seen: 0 }
-  let asked = 0
-  const add = (directory: PinnedDirectory, bytes: string) => {
-    listing.seen++
+function createCollector() {
+  const listing: Listing = { names: [], times: [], others: [], nameCount: 0 }
+  let statCount = 0
+  const add = (directory: DirectoryHandle, bytes: string) => {
+    listing.nameCount++
     const name = notAscii.test(bytes) ? Buffer.from(bytes, 'latin1') : bytes
     if (!isPostedName(bytes)) {
-      if (listing.others.length < otherLimit) listing.others.push(name)
+      if (listing.others.length < othersLimit) listing.others.push(name)
       return
     }
     listing.names.push(name)
     listing.times.push(
       timeOfName(bytes) ??
-        (asked++ < askLimit ? fileTime(within(directory, name)) : Number.POSITIVE_INFINITY),
+        (statCount++ < statLimit ? fileTime(within(directory, name)) : Number.POSITIVE_INFINITY),
     )
   }
   return { add, listing }

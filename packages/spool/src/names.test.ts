@@ -18,12 +18,12 @@ describe('names of posted files', () => {
     expect(names.map(timeOfName)).toEqual([0, 0, 0, 1].map(ms => 1_700_000_000_000 + ms))
   })
 
-  it('rise when the clock goes back', () => {
+  it('rise when the clock is set back', () => {
     const names = take(at(1_700_000_000_005, 1_600_000_000_000, 1_600_000_000_001, 1_700_000_000_006), 4)
     expect([...names].sort()).toEqual(names)
   })
 
-  it('rise when more of them fall into a millisecond than its numbers are for', () => {
+  it('rise when a millisecond runs out of sequence numbers', () => {
     const names = take(
       createNames(() => 1_700_000_000_000, 2),
       8,
@@ -32,7 +32,7 @@ describe('names of posted files', () => {
     expect(names.map(timeOfName)).toEqual([0, 0, 0, 1, 1, 1, 2, 2].map(ms => 1_700_000_000_000 + ms))
   })
 
-  it('differ between two writers that count alike', () => {
+  it('differ between two writers with the same clock', () => {
     expect(take(at(1_700_000_000_000), 1)).not.toEqual(take(at(1_700_000_000_000), 1))
   })
 
@@ -43,17 +43,17 @@ describe('names of posted files', () => {
 
 describe('names of claimed files', () => {
   const inboxes = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/)
-  const drops = fc.stringMatching(/^[A-Za-z0-9_-]{1,32}$/)
+  const subdirectories = fc.stringMatching(/^[A-Za-z0-9_-]{1,32}$/)
   const seqs = fc.integer({ min: 1, max: 999_999_999_999_999 })
   const anyName = fc.string({ unit: 'binary', minLength: 1, maxLength: 255 })
 
-  it('are understood again, fit into a file name and have nothing in them to trip over', () => {
+  it('can be parsed again, fit into a file name and contain only safe characters', () => {
     fc.assert(
-      fc.property(seqs, inboxes, drops, anyName, (seq, inbox, drop, name) => {
-        const text = claimName(seq, inbox, drop, name)
+      fc.property(seqs, inboxes, subdirectories, anyName, (seq, inbox, subdirectory, name) => {
+        const text = claimName(seq, inbox, subdirectory, name)
         expect(text).toMatch(/^[A-Za-z0-9._~!-]+$/)
         expect(text.length).toBeLessThanOrEqual(255)
-        expect(parseClaimName(text)).toMatchObject({ seq, inbox, drop, valid: isValidName(name) })
+        expect(parseClaimName(text)).toMatchObject({ seq, inbox, subdirectory, valid: isValidName(name) })
         if (isValidName(name)) expect(parseClaimName(text)?.name).toBe(name)
       }),
     )
@@ -68,7 +68,7 @@ describe('names of claimed files', () => {
     '1~a~b~../c',
     '.hatchway-probe-00',
     '1~a~b~c\n',
-  ])('are not seen in %j', text => expect(parseClaimName(text)).toBeUndefined())
+  ])('are not parsed from %j', text => expect(parseClaimName(text)).toBeUndefined())
 
   it.each([
     ['1700000000000-000000-deadbeef.json', true],
@@ -91,7 +91,7 @@ describe('names of claimed files', () => {
 describe('the order of files', () => {
   const file = (name: string, mtimeUs = 0, inode = 0) => ({ name, mtimeUs, inode })
 
-  it('is that of the milliseconds in their names, then of their numbers, their times and their inodes', () => {
+  it('follows the milliseconds in their names, then sequence number, mtime and inode', () => {
     const ordered = [
       file('1700000000000-000000-ffffffff.json', 9),
       file('1700000000000-000001-00000000.json', 8),

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * Posted names carry their order: milliseconds, then a sequence number for posts of one millisecond, then chance so
- * that two processes of one writer never meet.
+ * Creates names for posted files. A name carries its order: milliseconds, then a sequence number within the
+ * millisecond. A random suffix keeps two processes of one writer from using the same name.
  */
 export function createNames(now: () => number = Date.now, lastSequence = 999_999): () => string {
   let last = 0
@@ -11,7 +11,7 @@ export function createNames(now: () => number = Date.now, lastSequence = 999_999
     const ms = Math.max(now(), last)
     sequence = ms === last ? sequence + 1 : 0
     last = ms
-    // A clock that was set back an hour leaves an hour's posts to one millisecond.
+    // If the clock is set back by an hour, all posts of that hour get the same millisecond.
     if (sequence > lastSequence) {
       last++
       sequence = 0
@@ -22,7 +22,7 @@ export function createNames(now: () => number = Date.now, lastSequence = 999_999
 
 export const isPostedName = (name: string) => name.endsWith('.json') && name.charCodeAt(0) !== 46
 
-/** Short enough to fit behind the claim's prefix in one file name; nothing a shell or a terminal could trip over. */
+/** A valid name fits behind the claim prefix in one file name and is safe to print in a shell or terminal. */
 export function isValidName(name: string): boolean {
   if (name.length === 0 || name.length > 120) return false
   for (let i = 0; i < name.length; i++) {
@@ -34,31 +34,31 @@ export function isValidName(name: string): boolean {
   return true
 }
 
-/** Inboxes and drops are part of a claimed file's name, and have to be found in it again. */
+/** Inbox and subdirectory are part of the claimed file name and are parsed from it again. */
 export const isValidInbox = (id: string) => /^[A-Za-z0-9_-]{1,64}$/.test(id)
-export const isValidDrop = (name: string) => /^[A-Za-z0-9_-]{1,32}$/.test(name)
+export const isValidSubdirectory = (name: string) => /^[A-Za-z0-9_-]{1,32}$/.test(name)
 
-export const harmlessName = (name: string) => name.replace(/[^A-Za-z0-9._-]/g, '_').slice(0, 100)
+export const sanitizeName = (name: string) => name.replace(/[^A-Za-z0-9._-]/g, '_').slice(0, 100)
 
 export interface ClaimName {
   seq: number
   inbox: string
-  drop: string
+  subdirectory: string
   name: string
   valid: boolean
 }
 
-export const claimName = (seq: number, inbox: string, drop: string, name: string): string =>
-  `${seq}~${inbox}~${drop}~${isValidName(name) ? name : `!${harmlessName(name)}`}`
+export const claimName = (seq: number, inbox: string, subdirectory: string, name: string): string =>
+  `${seq}~${inbox}~${subdirectory}~${isValidName(name) ? name : `!${sanitizeName(name)}`}`
 
 export function parseClaimName(text: string): ClaimName | undefined {
   const match = /^(\d{1,15})~([A-Za-z0-9_-]+)~([A-Za-z0-9_-]+)~(!?)([A-Za-z0-9._-]+)$/.exec(text)
   if (!match) return undefined
-  const [, seq = '', inbox = '', drop = '', mark = '', name = ''] = match
-  return { seq: Number(seq), inbox, drop, name, valid: mark === '' }
+  const [, seq = '', inbox = '', subdirectory = '', mark = '', name = ''] = match
+  return { seq: Number(seq), inbox, subdirectory, name, valid: mark === '' }
 }
 
-/** The milliseconds a name begins with; undefined where it begins with something else. */
+/** The milliseconds that a name starts with, or undefined. */
 export function timeOfName(name: string): number | undefined {
   let value = 0
   let i = 0
@@ -70,7 +70,7 @@ export function timeOfName(name: string): number | undefined {
   return i === 13 ? value : undefined
 }
 
-/** Where names of one millisecond tell nothing more, the file's own time does, then the order of its inode. */
+/** Orders by time, then by sequence number. Names without one are ordered by mtime, then by inode. */
 export function compareFiles(
   a: { name: string; mtimeUs: number; inode: number },
   b: { name: string; mtimeUs: number; inode: number },

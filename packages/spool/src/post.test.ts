@@ -15,7 +15,7 @@ import { post } from './post.ts'
 import { run, startChild, temporaryFolder } from './rig.ts'
 
 describe('post', () => {
-  it('never shows half a file to a process that reads whatever it sees', async () => {
+  it('never shows half a file to another process', async () => {
     const directory = temporaryFolder()
     const reader = startChild(['read', directory, '5000'])
     const text = 'x'.repeat(9000)
@@ -23,7 +23,7 @@ describe('post', () => {
     expect(JSON.parse(await reader.output)).toEqual({ seen: 5000, broken: [] })
   })
 
-  it('keeps writers apart that have the same process number and use the same name', async () => {
+  it('separates writers that have the same process id and use the same name', async () => {
     const directory = temporaryFolder()
     const script = new URL('./rig.process.ts', import.meta.url)
     const ended = [1, 2].map(
@@ -58,7 +58,7 @@ describe('post', () => {
     expect(readdirSync(directory).filter(name => name.endsWith('.json'))).toEqual(posted)
   })
 
-  it('replaces a link in the place of the file, and leaves what it points to alone', () => {
+  it('replaces a link with the same name, and does not touch its target', () => {
     const directory = temporaryFolder()
     const secret = join(temporaryFolder(), 'secret')
     writeFileSync(secret, 'secret')
@@ -74,7 +74,7 @@ describe('post', () => {
     expect(readdirSync(directory)).not.toContain('nowhere')
   })
 
-  it('replaces an empty directory in the place of the file, and leaves one with something in it alone', () => {
+  it('replaces an empty directory with the same name, but not one with content', () => {
     const directory = temporaryFolder()
     mkdirSync(join(directory, 'x.json'))
     mkdirSync(join(directory, 'y.json', 'kept'), { recursive: true })
@@ -97,7 +97,7 @@ describe('post', () => {
     expect(readdirSync(join(folder, 'elsewhere'))).toEqual([])
   })
 
-  it('refuses a link in the place of the directory for half-written files', () => {
+  it('refuses a staging directory that is a link', () => {
     const directory = temporaryFolder()
     const elsewhere = temporaryFolder()
     symlinkSync(elsewhere, join(directory, '.tmp'))
@@ -108,7 +108,7 @@ describe('post', () => {
     expect(readdirSync(directory)).toEqual(['.tmp'])
   })
 
-  it('makes the directory for half-written files again when it is gone', () => {
+  it('creates its staging directory again if it was removed', () => {
     const directory = temporaryFolder()
     post(directory, '{}')
     rmSync(join(directory, '.tmp'), { recursive: true })
@@ -116,7 +116,7 @@ describe('post', () => {
     expect(readdirSync(join(directory, '.tmp'))).toEqual([])
   })
 
-  it('takes only the name of a file', () => {
+  it('accepts only a plain file name', () => {
     const directory = join(temporaryFolder(), 'inner')
     mkdirSync(directory)
     for (const name of ['../x.json', 'a/b.json', '/etc/x.json', '.', '..', '', 'a\0.json']) {
@@ -136,7 +136,7 @@ describe('post', () => {
     expect(readdirSync(join(directory, '.tmp'))).toEqual([])
   })
 
-  it('writes bytes, with the mode asked for, and nothing but the file', () => {
+  it('writes bytes with the requested mode, and no other file', () => {
     const directory = temporaryFolder()
     const staging = temporaryFolder()
     const content = new Uint8Array([0, 255, 254])
@@ -146,7 +146,7 @@ describe('post', () => {
     expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600)
   })
 
-  it.skipIf(process.getuid?.() !== 0)('gives the file to the owner asked for (needs root)', () => {
+  it.skipIf(process.getuid?.() !== 0)('gives the file to the requested owner (needs root)', () => {
     const directory = temporaryFolder()
     const name = post(directory, '{}', { owner: { uid: 65534, gid: 65533 } })
     expect(statSync(join(directory, name))).toMatchObject({ uid: 65534, gid: 65533 })

@@ -12,45 +12,46 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { errorCode, type PinnedDirectory, pinDirectory } from './directory.ts'
+import { type DirectoryHandle, errorCode, openDirectory } from './directory.ts'
 import { createNames } from './names.ts'
 import type { Owner } from './types.ts'
 
 export interface PostOptions {
-  /** the name to post under; left out: a fresh one that carries its order */
+  /** the file name; by default a new one that carries its order */
   name?: string
   /**
-   * a directory on the same file system for the half-written file, outside the reader's watch; left out: `.tmp` in the
-   * directory itself, which halves the events the reader gets (measured.md)
+   * a directory on the same file system for the unfinished file, which the reader does not watch; by default `.tmp`
+   * in the target directory. Either way the reader gets half as many events as with a temporary file beside the
+   * target.
    */
   staging?: string
   mode?: number
   owner?: Owner | undefined
-  /** wait until the content is on the disk */
+  /** wait until the content is on disk */
   sync?: boolean
 }
 
 const freshName = createNames()
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
-// Not the process's number: two sandboxes, or two threads, have the same one, and would write into each other's file.
+// The process id would not be unique: two sandboxes or two threads can share it, and would write into the same file.
 const writer = randomBytes(6).toString('hex')
 let temporaryCounter = 0
 
 /**
- * Puts a whole file into a directory, or none at all (promise 1): written under a temporary name that must not exist,
- * renamed when whole. The directory is pinned first and no link is followed, so it is safe to post into a directory
- * that somebody else can write to, as long as `staging` is ours alone. Returns the name.
+ * Writes a complete file into a directory, or none at all: the content goes to a new temporary file, which is then
+ * renamed. No link is followed. Posting into a directory that others can write to is safe if `staging` belongs to us
+ * alone. Returns the file name.
  */
 export function post(directory: string, content: string | Uint8Array, options: PostOptions = {}): string {
   const name = options.name ?? freshName()
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) {
-    throw Object.assign(new Error(`${JSON.stringify(name)} is not the name of a file`), { code: 'EINVAL' })
+    throw Object.assign(new Error(`${JSON.stringify(name)} is not a valid file name`), { code: 'EINVAL' })
   }
-  const target = pin(directory, directory)
-  let staging: PinnedDirectory | undefined
+  const target = openOrThrow(directory, directory)
+  let staging: DirectoryHandle | undefined
   try {
-    if (options.staging === undefined) staging = ownStaging(target, directory)
+    if (options.staging === undefined) staging = openOwnStaging(target, directory)
     const temporary = join(staging?.path ?? options.staging ?? '', `${writer}-${++temporaryCounter}.tmp`)
     write(temporary, content, options)
     try {
@@ -66,7 +67,7 @@ export function post(directory: string, content: string | Uint8Array, options: P
   }
 }
 
-/** What has the name goes, as with any rename, an empty directory as well: nobody can keep the name from us for long. */
+/** Replaces whatever has this name, including an empty directory, so that nobody can block the name. */
 function replace(temporary: string, path: string): void {
   try {
     renameSync(temporary, path)
@@ -77,11 +78,11 @@ function replace(temporary: string, path: string): void {
   }
 }
 
-function pin(path: string, name: string): PinnedDirectory {
-  const pinned = pinDirectory(path)
-  if (typeof pinned !== 'string') return pinned
-  throw Object.assign(new Error(`${name} cannot be posted to: it is ${pinned.replaceAll('_', ' ')}`), {
-    code: pinned === 'missing' ? 'ENOENT' : pinned === 'not_a_directory' ? 'ENOTDIR' : 'EACCES',
+function openOrThrow(path: string, name: string): DirectoryHandle {
+  const handle = openDirectory(path)
+  if (typeof handle !== 'string') return handle
+  throw Object.assign(new Error(`cannot post to ${name}: it is ${handle.replaceAll('_', ' ')}`), {
+    code: handle === 'missing' ? 'ENOENT' : handle === 'not_a_directory' ? 'ENOTDIR' : 'EACCES',
   })
 }
 
@@ -104,11 +105,12 @@ function write(
   }
 }
 
-/** Pinned like the directory: a link in its place would have the half-written file made elsewhere. */
-function ownStaging(directory: PinnedDirectory, name: string): PinnedDirectory {
+/** No link is followed here either: it would create the unfinished file somewhere else. */
+function openOwnStaging(directory: DirectoryHandle, name: string): DirectoryHandle {
   const path = `${directory.path}/.tmp`
-  const there = pinDirectory(path)
-  if (there !== 'missing') return typeof there === 'string' ? pin(path, `${name}/.tmp`) : there
+  const existing = openDirectory(path)
+  if (existing !== 'missing')
+    return typeof existing === 'string' ? openOrThrow(path, `${name}/.tmp`) : existing
   mkdirSync(path, { recursive: true })
-  return pin(path, `${name}/.tmp`)
+  return openOrThrow(path, `${name}/.tmp`)
 }

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, openSync, readdirSync, unlinkSync, watch } from 'node:fs'
 import { join } from 'node:path'
-import { type PinnedDirectory, pinDirectory } from './directory.ts'
+import { type DirectoryHandle, openDirectory } from './directory.ts'
 
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
 const probePrefix = '.hatchway-probe-'
 
-/** Probes of a process that was killed before it could take them away. */
+/** Removes probe files of a process that was killed before it could. */
 export function removeOldProbes(directory: string): void {
   for (const name of readdirSync(directory)) {
     if (name.startsWith(probePrefix)) unlinkSync(join(directory, name))
@@ -15,26 +15,26 @@ export function removeOldProbes(directory: string): void {
 }
 
 /**
- * Whether a file written into the directory rings its bell at all: a probe file is written and taken away again. It
- * shows that this side's events work; that the other side's writes ring too is seen, or not, as they come (a mount
- * whose writes arrive without a ring is polled from then on). Undefined: it could not be asked.
+ * Tests whether writing a file into the directory causes an event. This only proves that events of our own writes
+ * arrive. If files of the writer turn out to come without events, the inbox is polled (see polling.ts). Returns
+ * undefined if the test is not possible.
  */
 export async function deliversEvents(path: string, waitMs: number): Promise<boolean | undefined> {
-  const directory = pinDirectory(path)
+  const directory = openDirectory(path)
   if (typeof directory === 'string') return undefined
   try {
-    return await ringsIn(directory, waitMs)
+    return await probe(directory, waitMs)
   } finally {
     directory.close()
   }
 }
 
-function ringsIn(directory: PinnedDirectory, waitMs: number): Promise<boolean | undefined> {
+function probe(directory: DirectoryHandle, waitMs: number): Promise<boolean | undefined> {
   const name = `${probePrefix}${randomBytes(6).toString('hex')}`
   return new Promise(resolve => {
-    // A busy process may have the event waiting beside the timer: it is given the rest of this round.
+    // In a busy process the event may be queued behind the timer, so it gets the rest of this event loop round.
     const timer = setTimeout(() => setImmediate(done, false), waitMs)
-    const bell = (() => {
+    const watcher = (() => {
       try {
         return watch(directory.path, (_event, seen) => {
           if (seen === name) done(true)
@@ -45,12 +45,12 @@ function ringsIn(directory: PinnedDirectory, waitMs: number): Promise<boolean | 
     })()
     const done = (answer: boolean | undefined) => {
       clearTimeout(timer)
-      bell?.close()
+      watcher?.close()
       resolve(answer)
     }
-    // That no watch is to be had says nothing about the mount; whoever hangs the bell next is told why.
-    if (!bell) return done(true)
-    bell.on('error', () => done(undefined))
+    // A refused watcher says nothing about the mount. The next attempt to watch reports the reason.
+    if (!watcher) return done(true)
+    watcher.on('error', () => done(undefined))
     try {
       closeSync(openSync(`${directory.path}/${name}`, flags, 0o600))
       unlinkSync(`${directory.path}/${name}`)

@@ -25,24 +25,24 @@ function scene(limitBytes = 1_000_000) {
   const refused = (seq: number, name = 'x.json', inbox = 'a'): Refused => ({
     seq,
     inbox,
-    drop: 'messages',
+    subdirectory: 'messages',
     name,
     path: join(claimed, `${seq}~${inbox}~messages~${name}`),
     size: 0,
   })
-  /** a claimed file that is to be refused */
+  /** writes a claimed file that will be refused */
   const file = (seq: number, content = 'broken', name?: string, inbox?: string): Refused => {
     const about = refused(seq, name, inbox)
     writeFileSync(about.path, content, { mode: 0o777 })
     return { ...about, size: content.length }
   }
-  /** the quarantine as the next process finds it */
+  /** opens the quarantine as a new process would */
   const open = () => createQuarantine({ directory: errors, staging, limitBytes })
   return { errors, claimed, staging, refused, file, open }
 }
 
 describe('a refused file', () => {
-  it('lies in quarantine under a name that says whose it was, with the reason beside it', () => {
+  it('is kept under a name that says whose it was, with the reason beside it', () => {
     const { errors, claimed, staging, file, open } = scene()
     open().put(file(7), { ...reason, type: 'send_message' })
     expect(readdirSync(errors).sort()).toEqual(['a-e.7-x.json.error', 'a-e.7-x.json.error.json'])
@@ -65,7 +65,7 @@ describe('a refused file', () => {
     expect(readdirSync(staging)).toEqual([])
   })
 
-  it('is there once, in whichever step a crash cut its way short', () => {
+  it('is kept once, no matter at which step a crash happens', () => {
     const whole = scene()
     whole.open().put(whole.file(7), reason)
     const expected = readdirSync(whole.errors).sort()
@@ -108,7 +108,7 @@ describe('a refused file', () => {
     ['a FIFO', path => run('mkfifo', path)],
     ['a file with a second name', (path, secret) => linkSync(secret, path)],
   ]
-  it.each(special)('that is %s leaves only the reason, and what is behind it as it was', (_what, make) => {
+  it.each(special)('that is %s is not kept, and its target is not touched', (_what, make) => {
     const { errors, claimed, refused, open } = scene()
     const secret = join(temporaryFolder(), 'secret')
     writeFileSync(secret, 'secret', { mode: 0o604 })
@@ -123,7 +123,7 @@ describe('a refused file', () => {
     expect(lstatSync(secret).mode & 0o777).toBe(0o604)
   })
 
-  it('that is a directory is moved as it is', () => {
+  it('that is a directory is moved with its content', () => {
     const { errors, refused, open } = scene()
     const { path } = refused(1)
     mkdirSync(join(path, 'inner'), { recursive: true })
@@ -138,7 +138,7 @@ describe('a refused file', () => {
 describe('the space of an inbox', () => {
   const block = 4096
 
-  it('is its own; beyond it files are counted in one summary, and not kept', () => {
+  it('is separate; files beyond it are counted in one summary and not kept', () => {
     const { errors, claimed, file, open } = scene(2 * (block + 1000))
     const quarantine = open()
     for (let seq = 1; seq <= 5; seq++) quarantine.put(file(seq, 'x'.repeat(1000)), reason)
@@ -158,7 +158,7 @@ describe('the space of an inbox', () => {
     expect(readdirSync(claimed)).toEqual([])
   })
 
-  it('is not used up by small files for nothing, nor by putting one in twice', () => {
+  it('counts a block for each small file, and counts a file once if it is put in twice', () => {
     const { file, open } = scene(2 * block + 12)
     const quarantine = open()
     const first = file(1)
@@ -168,7 +168,7 @@ describe('the space of an inbox', () => {
     expect(quarantine.list().map(({ id }) => id)).toEqual(['1', '2', 'a-summary'])
   })
 
-  it('counts a file once that is put in again after it was counted', () => {
+  it('counts a file beyond it once, even if it is put in again', () => {
     const { file, open } = scene(0)
     const quarantine = open()
     const first = file(1)
@@ -177,7 +177,7 @@ describe('the space of an inbox', () => {
     expect(quarantine.list()).toMatchObject([{ id: 'a-summary', count: 1 }])
   })
 
-  it('is remembered by the next process, and so are the counts', () => {
+  it('is restored by the next process, and so are the counts', () => {
     const { file, open } = scene(2 * (block + 1000))
     const before = open()
     for (let seq = 1; seq <= 3; seq++) before.put(file(seq, 'x'.repeat(1000)), reason)
@@ -189,21 +189,21 @@ describe('the space of an inbox', () => {
     expect(open().list()).toHaveLength(3)
   })
 
-  it('is free again when an entry is forgotten', () => {
+  it('is freed when an entry is forgotten', () => {
     const { claimed, file, open } = scene(block + 1000)
     const quarantine = open()
     for (let seq = 1; seq <= 4; seq++) {
       quarantine.put(file(seq, 'x'.repeat(1000)), reason)
       const entry = quarantine.find(String(seq))
       if (!entry) throw new Error(`${seq} was not kept`)
-      // As for a replay: the file goes where it came from, then the entry is forgotten.
+      // Like a replay: the file is moved back, then the entry is forgotten.
       renameSync(quarantine.pathOf(entry), join(claimed, 'again'))
       quarantine.forget(entry)
       expect(quarantine.list()).toEqual([])
     }
   })
 
-  it('loses its summary when that is forgotten', () => {
+  it('starts counting from zero when its summary is forgotten', () => {
     const { errors, open } = scene()
     const quarantine = open()
     quarantine.count('a', 'too_many_waiting', 'Too many.', 10, at)
@@ -216,7 +216,7 @@ describe('the space of an inbox', () => {
     expect(quarantine.find('a-summary')?.count).toBe(1)
   })
 
-  it('removes a directory beyond it where that is safe, and keeps it where it is not', () => {
+  it('does not keep an empty directory beyond it, but keeps one with content, which is not safe to remove', () => {
     const { errors, claimed, refused, open } = scene(0)
     mkdirSync(refused(1).path)
     mkdirSync(join(refused(2).path, 'inner'), { recursive: true })
@@ -230,7 +230,7 @@ describe('the space of an inbox', () => {
 })
 
 describe('the quarantine', () => {
-  it('opens and lists whatever lies about in its directory', () => {
+  it('ignores unrelated and damaged files in its directory', () => {
     const { errors, file, open } = scene()
     open().put(file(1), reason)
     for (const name of ['b-summary.error.json', 'b-e.5-x.json.error.json'])
@@ -244,7 +244,7 @@ describe('the quarantine', () => {
     expect(quarantine.find('b-summary')?.count).toBe(2)
   })
 
-  it('tells inboxes apart whose names look alike', () => {
+  it('separates inboxes with similar names', () => {
     const { file, open } = scene()
     const quarantine = open()
     const inboxes = ['a', 'a-e', 'a-summary', 'a-e-1', '__proto__']

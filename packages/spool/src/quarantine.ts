@@ -14,13 +14,13 @@ import { errorCode } from './directory.ts'
 import { post } from './post.ts'
 
 /**
- * Where refused files lie with the reason beside them (promise 8):
+ * Keeps refused files together with the reason:
  *
- *   {inbox}-e.{id}-{name}.error        the file as it came, where it was a file at all
+ *   {inbox}-e.{id}-{name}.error        the refused file, if it was a regular file or a directory
  *   {inbox}-e.{id}-{name}.error.json   who, what, why, when
- *   {inbox}-summary.error.json         how many were refused without being kept, because the inbox has used its space
+ *   {inbox}-summary.error.json         how many files were refused without being kept, because the inbox used its space
  *
- * The id is the claim's number, so that putting a file in twice, before and after a crash, leaves it there once.
+ * The id is the file's `seq`, so quarantining a file twice, before and after a crash, leaves one copy.
  */
 export interface QuarantineEntry {
   id: string
@@ -31,17 +31,17 @@ export interface QuarantineEntry {
   directory: string | null
   code: string
   type: string | null
-  /** whether the file itself is there, to be looked at and handled again */
+  /** whether the file itself is kept, so that people can inspect it and process it again */
   kept: boolean
   size: number
-  /** files that this entry stands for */
+  /** how many files this entry stands for */
   count: number
 }
 
 export interface Refused {
   seq: number
   inbox: string
-  drop: string
+  subdirectory: string
   name: string
   path: string
   size: number
@@ -49,22 +49,22 @@ export interface Refused {
 
 export interface Quarantine {
   put(file: Refused, reason: { code: string; error: string; type: string | null; at: Date }): void
-  /** counts files that were refused without being looked at */
+  /** counts files that were refused without being read */
   count(inbox: string, code: string, error: string, files: number, at: Date): void
-  /** oldest first; only the newest so many, and those of one inbox, where that is asked for */
+  /** oldest first; optionally only the newest ones, or those of one inbox */
   list(wanted?: { newest?: number; inbox?: string }): QuarantineEntry[]
   find(id: string): QuarantineEntry | undefined
   pathOf(entry: QuarantineEntry): string
   forget(entry: QuarantineEntry): void
-  /** writes down counts that have not been yet */
+  /** writes summaries that are not on disk yet */
   flush(): void
 }
 
 export interface QuarantineOptions {
   directory: string
-  /** where half-written files of ours lie, on the same file system */
+  /** where unfinished files are written, on the same file system */
   staging: string
-  /** bytes per inbox, a disk block for each entry included */
+  /** bytes per inbox; each entry also counts as one disk block */
   limitBytes: number
 }
 
@@ -129,9 +129,9 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
       const size = there?.isFile() && kept ? there.size : 0
       const again = lstatSync(join(directory, `${name}.error.json`), { throwIfNoEntry: false }) !== undefined
       if (!again && (used.get(file.inbox) ?? 0) + block + size > limitBytes) {
-        // Neither here nor there: it was counted before.
+        // The file exists neither here nor in quarantine, so it was already counted.
         if (!stat) return
-        if (isRemoved(file.path, stat)) {
+        if (tryRemove(file.path, stat)) {
           const full = 'The space for refused files is full; this many more were refused and not kept.'
           return addToSummary(file.inbox, code, `${full} The last reason: ${error}`, 1, at)
         }
@@ -143,7 +143,7 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
           error,
           processed_at: at.toISOString(),
           source_group: file.inbox,
-          directory: file.drop,
+          directory: file.subdirectory,
           code,
           type,
           kept,
@@ -157,7 +157,7 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
       if (kept) {
         renameSync(file.path, target)
         use(file.inbox, size)
-        if (stat.isFile()) forReadingOnly(target)
+        if (stat.isFile()) makeReadOnly(target)
       } else unlinkSync(file.path)
     },
     count(inbox, code, error, files, at) {
@@ -206,7 +206,7 @@ export function createQuarantine({ directory, staging, limitBytes }: QuarantineO
 
 const seqIn = (name: string) => Number(/-e\.(\d+)-/.exec(name)?.[1] ?? Number.POSITIVE_INFINITY)
 
-/** Their numbers are in their names, so that those which are not wanted need not be read. */
+/** The `seq` is part of the name, so entries that are not wanted need not be read. */
 function newestOf(names: readonly string[], count: number, inbox: string | undefined): readonly string[] {
   const wanted = names.filter(
     name =>
@@ -226,16 +226,19 @@ function readEntry(path: string): QuarantineEntry | undefined {
     const entry: unknown = JSON.parse(readFileSync(path, 'utf8'))
     return isEntry(entry) ? entry : undefined
   } catch {
-    // Empty after a power cut, or gone since it was listed: the others are to be seen all the same.
+    // Empty after a power failure, or removed since it was listed. The other entries must still be shown.
     return undefined
   }
 }
 
-/** Not what has a second name: with the first, its mode and its place would be changed for whoever has the other. */
+/** A file with a second name is not kept: changing its mode or moving it would affect the other name too. */
 const isKept = (about: Stats) => (about.isFile() && about.nlink === 1) || about.isDirectory()
 
-/** A directory that is not empty is left: its writer may still be in it, and what is removed by path could be swapped. */
-function isRemoved(path: string, about: Stats): boolean {
+/**
+ * A directory that is not empty is not removed: its writer may still use it, and could swap what a recursive delete
+ * sees.
+ */
+function tryRemove(path: string, about: Stats): boolean {
   if (!about.isDirectory()) {
     unlinkSync(path)
     return true
@@ -249,12 +252,12 @@ function isRemoved(path: string, about: Stats): boolean {
   }
 }
 
-/** Kept for people to read, never to be run or written to. */
-function forReadingOnly(path: string): void {
+/** People may read the file, but nobody should execute or change it. */
+function makeReadOnly(path: string): void {
   try {
     chmodSync(path, 0o640)
   } catch (error) {
-    // Only its owner may, and a host that is not root is not the owner of what a sandbox wrote.
+    // Only the owner may change the mode, and a host that is not root does not own files of a sandbox.
     if (errorCode(error) !== 'EPERM') throw error
   }
 }

@@ -13,25 +13,25 @@ export interface FileContent {
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /**
- * Reads a claimed file whole, once, and never more than `limit` bytes of it. The name is already out of its writer's
- * reach, so what is looked at first is what is opened; the content may still change, so it is read into our own
- * memory in a single call and not looked at again. Nothing but a regular file with one link is opened at all: opening
- * a device can have effects, and a FIFO would wait (lesson 5).
+ * Returns a function that reads a claimed file once, up to `limit` bytes. The writer has no name for the file any
+ * more, so the file that is checked is the file that is opened. Its content may still change, so it is copied in a
+ * single call. Only a regular file with one link is opened: opening a device can have side effects, and opening a
+ * FIFO can block.
  */
-export function createReader(limit: number): (path: string) => FileContent {
+export function createFileReader(limit: number): (path: string) => FileContent {
   const buffer = Buffer.allocUnsafeSlow(limit + 1)
   return path => {
-    const outside = lstatSync(path)
-    const mtimeUs = Math.round(outside.mtimeMs * 1000)
+    const stats = lstatSync(path)
+    const mtimeUs = Math.round(stats.mtimeMs * 1000)
     const unread = (problem: Problem, size: number): FileContent => ({
       text: '',
       problem,
-      inode: outside.ino,
+      inode: stats.ino,
       mtimeUs,
       size,
     })
-    if (!outside.isFile() || outside.nlink !== 1) return unread('not_a_file', outside.size)
-    if (outside.size > limit) return unread('too_large', outside.size)
+    if (!stats.isFile() || stats.nlink !== 1) return unread('not_a_file', stats.size)
+    if (stats.size > limit) return unread('too_large', stats.size)
     const fd = openSync(path, flags)
     let length: number
     try {
@@ -41,8 +41,8 @@ export function createReader(limit: number): (path: string) => FileContent {
     }
     if (length > limit) return unread('too_large', length)
     const text = buffer.toString('utf8', 0, length)
-    // Whatever is not UTF-8 has become such a character; few files have one of their own.
+    // Decoding turns invalid bytes into U+FFFD. Few files contain that character, so the full check is rarely needed.
     if (text.includes('\ufffd') && !isUtf8(buffer.subarray(0, length))) return unread('invalid_utf8', length)
-    return { text, problem: undefined, inode: outside.ino, mtimeUs, size: length }
+    return { text, problem: undefined, inode: stats.ino, mtimeUs, size: length }
   }
 }

@@ -9,7 +9,7 @@ parentPort?.on('message', (paths: readonly string[]) => {
       unlinkSync(path)
     } catch (error) {
       if (errorCode(error) !== 'ENOENT')
-        problems.push(`A finished file stays in the spool (${errorCode(error)}): ${path}`)
+        problems.push(`A finished file could not be removed from the spool (${errorCode(error)}): ${path}`)
     }
   }
   parentPort?.postMessage({ count: paths.length, problems })

@@ -11,7 +11,7 @@ function make(folder: string, count: number): string[] {
 }
 
 describe('the remover', () => {
-  it('removes a few files at once', async () => {
+  it('removes a few files immediately', async () => {
     const folder = temporaryFolder()
     const remover = createRemover(message => expect.unreachable(message))
     remover.remove(make(folder, 16))
@@ -20,7 +20,7 @@ describe('the remover', () => {
     await remover.close()
   })
 
-  it('removes many without being waited for, and says when they are gone', async () => {
+  it('removes many files in the background, and resolves when they are gone', async () => {
     const folder = temporaryFolder()
     const remover = createRemover(message => expect.unreachable(message))
     const paths = make(folder, 600)
@@ -30,7 +30,7 @@ describe('the remover', () => {
     await remover.close()
   })
 
-  it('is not troubled by files that are gone already', async () => {
+  it('ignores files that are already gone', async () => {
     const folder = temporaryFolder()
     const remover = createRemover(message => expect.unreachable(message))
     const paths = make(folder, 100)
@@ -42,23 +42,20 @@ describe('the remover', () => {
     await remover.close()
   })
 
-  it.each([1, 100])(
-    'tells of a file among %i that cannot be removed, and removes the others',
-    async count => {
-      const folder = temporaryFolder()
-      const messages: string[] = []
-      const remover = createRemover(message => messages.push(message))
-      const stuck = join(folder, 'stuck')
-      mkdirSync(stuck)
-      remover.remove([...make(folder, count), stuck])
-      await remover.settled()
-      expect(messages).toEqual([expect.stringContaining(stuck)])
-      expect(readdirSync(folder)).toEqual(['stuck'])
-      await remover.close()
-    },
-  )
+  it.each([1, 100])('reports a file among %i that cannot be removed, and removes the others', async count => {
+    const folder = temporaryFolder()
+    const messages: string[] = []
+    const remover = createRemover(message => messages.push(message))
+    const stuck = join(folder, 'stuck')
+    mkdirSync(stuck)
+    remover.remove([...make(folder, count), stuck])
+    await remover.settled()
+    expect(messages).toEqual([expect.stringContaining(stuck)])
+    expect(readdirSync(folder)).toEqual(['stuck'])
+    await remover.close()
+  })
 
-  it('finishes what it was given before it closes, and still removes afterwards', async () => {
+  it('finishes its files before it closes, and still removes files afterwards', async () => {
     const folder = temporaryFolder()
     const remover = createRemover(message => expect.unreachable(message))
     remover.remove(make(folder, 500))

@@ -3,38 +3,41 @@ import { Worker } from 'node:worker_threads'
 import { errorCode } from './directory.ts'
 
 /**
- * Takes claimed files off the disk. A few are unlinked at once; many are kept until it is calm and then given to a
- * thread. Unlinking can cost several times what claiming does (measured.md), slows it down even from another thread, by
- * a sixth, and nobody waits for it: a file that is still there after a crash is found in the consumer's journal and
- * removed then.
+ * Removes claimed files that are done.
+ *
+ *   few files   removed at once
+ *   many files  queued → sent to a worker thread when no more come for `idleMs`, or when too many are queued → removed
+ *
+ * Unlinking can take several times as long as claiming, and slows claims down even from another thread. Nobody waits
+ * for it: after a crash the consumer finds the remaining files in its journal and discards them again.
  */
 export interface Remover {
   remove(paths: readonly string[]): void
-  /** resolves when everything given so far is gone */
+  /** resolves when all files given so far are removed */
   settled(): Promise<void>
   close(): Promise<void>
 }
 
-const few = 16
-const calmMs = 100
-/** Beyond this the thread begins, calm or not. */
-const keptLimit = 100_000
-/** Beyond this the claimer is made to wait, so that a flood cannot fill the spool with files that are done with. */
+const directLimit = 16
+const idleMs = 100
+/** Above this, files are sent to the thread without waiting for a pause. */
+const queuedLimit = 100_000
+/** Above this, files are removed synchronously, so that a flood cannot fill the spool with finished files. */
 const backlogLimit = 150_000
-/** Who stops is not kept waiting for long: what is left is removed by the next consumer, which finds it done. */
-const farewellMs = 2000
+/** `close` does not wait longer than this. The next process removes the rest. */
+const closeTimeoutMs = 2000
 
-export function createRemover(failed: (message: string) => void): Remover {
+export function createRemover(report: (message: string) => void): Remover {
   let worker: Worker | undefined
   let broken = false
   let closed = false
-  /** finished files that are still there, and how many of them the thread has been given */
+  /** finished files that still exist; `sentCount` of them were sent to the thread */
   let outstanding = 0
-  let givenCount = 0
-  let kept: (readonly string[])[] = []
-  let given: (readonly string[])[] = []
-  let calm: NodeJS.Timeout | undefined
-  let waiting: (() => void)[] = []
+  let sentCount = 0
+  let queued: (readonly string[])[] = []
+  let sent: (readonly string[])[] = []
+  let idleTimer: NodeJS.Timeout | undefined
+  let waiters: (() => void)[] = []
 
   const unlinkNow = (paths: readonly string[]) => {
     for (const path of paths) {
@@ -42,79 +45,80 @@ export function createRemover(failed: (message: string) => void): Remover {
         unlinkSync(path)
       } catch (error) {
         if (errorCode(error) !== 'ENOENT')
-          failed(`A finished file stays in the spool (${errorCode(error)}): ${path}`)
+          report(`A finished file could not be removed from the spool (${errorCode(error)}): ${path}`)
       }
     }
   }
   const settle = (count: number) => {
     outstanding -= count
-    givenCount -= count
+    sentCount -= count
     if (outstanding > 0) return
-    const resolved = waiting
-    waiting = []
+    const resolved = waiters
+    waiters = []
     for (const resolve of resolved) resolve()
   }
-  const start = () => {
+  const startWorker = () => {
     const started = new Worker(new URL('./remove-thread.ts', import.meta.url))
     started.unref()
     started.on('message', ({ count, problems }: { count: number; problems: string[] }) => {
-      given.shift()
-      for (const problem of problems) failed(problem)
+      sent.shift()
+      for (const problem of problems) report(problem)
       settle(count)
     })
     started.on('error', error => {
       broken = true
       worker = undefined
-      failed(
-        `The thread that removes finished files has ended (${error.message}); they are removed in turn instead.`,
+      report(
+        `The thread that removes finished files failed (${error.message}); the main thread removes them instead.`,
       )
-      const left = given
-      given = []
+      const left = sent
+      sent = []
       for (const paths of left) unlinkNow(paths)
-      settle(givenCount)
+      settle(sentCount)
     })
     return started
   }
-  const give = (paths: readonly string[]) => {
-    givenCount += paths.length
+  const send = (paths: readonly string[]) => {
+    sentCount += paths.length
     if (broken) {
       unlinkNow(paths)
       return settle(paths.length)
     }
-    worker ??= start()
-    given.push(paths)
+    worker ??= startWorker()
+    sent.push(paths)
     worker.postMessage(paths)
   }
-  const giveAll = () => {
-    const all = kept
-    kept = []
-    for (const paths of all) give(paths)
+  const sendAll = () => {
+    const all = queued
+    queued = []
+    for (const paths of all) send(paths)
   }
 
   return {
     remove(paths) {
-      if (paths.length <= few || broken || closed || outstanding > backlogLimit) return unlinkNow(paths)
+      if (paths.length <= directLimit || broken || closed || outstanding > backlogLimit)
+        return unlinkNow(paths)
       outstanding += paths.length
-      kept.push(paths)
-      calm = calm?.refresh() ?? setTimeout(giveAll, calmMs).unref()
-      while (outstanding - givenCount > keptLimit) give(kept.shift() ?? [])
+      queued.push(paths)
+      idleTimer = idleTimer?.refresh() ?? setTimeout(sendAll, idleMs).unref()
+      while (outstanding - sentCount > queuedLimit) send(queued.shift() ?? [])
     },
     settled() {
-      giveAll()
-      return outstanding === 0 ? Promise.resolve() : new Promise(resolve => waiting.push(resolve))
+      sendAll()
+      return outstanding === 0 ? Promise.resolve() : new Promise(resolve => waiters.push(resolve))
     },
     async close() {
       closed = true
-      clearTimeout(calm)
-      giveAll()
+      clearTimeout(idleTimer)
+      sendAll()
       if (outstanding > 0) {
         worker?.ref()
-        let late: NodeJS.Timeout | undefined
+        let timeout: NodeJS.Timeout | undefined
         await new Promise<void>(resolve => {
-          waiting.push(resolve)
-          late = setTimeout(resolve, farewellMs)
+          waiters.push(resolve)
+          timeout = setTimeout(resolve, closeTimeoutMs)
         })
-        clearTimeout(late)
+        clearTimeout(timeout)
       }
       await worker?.terminate()
       worker = undefined

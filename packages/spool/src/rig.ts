@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest'
 import { createSpool, type Spool, type SpoolOptions } from './spool.ts'
 import type { ClaimedFile, Report } from './types.ts'
 
-/** What the tests of this package are built from: real folders, a spool with a consumer that remembers, real processes. */
+/** Test setup: real folders, a spool with a consumer that records what it gets, and real processes. */
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'spool-'))
@@ -16,16 +16,16 @@ export function temporaryFolder(): string {
   return folder
 }
 
-/** Runs a program of the system, for what Node itself cannot do. */
+/** Runs a system program, for things that Node cannot do. */
 export const run = (program: string, ...args: string[]) => execFileSync(program, args, { stdio: 'ignore' })
 
-/** Waits for a condition; the test's own time limit ends it. */
+/** Waits for a condition, until the test times out. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(2)
 }
 
-/** Puts a file where a reader sees it, whole, under exactly this name: as a foreign writer does. */
-export const drop = (directory: string, name: string, content = '{}') =>
+/** Writes a file directly under its final name, as a writer that does not use `post` does. */
+export const putFile = (directory: string, name: string, content = '{}') =>
   writeFileSync(join(directory, name), content)
 
 export interface Rig {
@@ -33,13 +33,13 @@ export interface Rig {
   claimed: string
   spool: Spool
   reports: Report[]
-  /** everything handed over, in order, each time it was */
-  handed: ClaimedFile[]
+  /** every delivered file in order; one that is delivered twice is listed twice */
+  delivered: ClaimedFile[]
   batches: ClaimedFile[][]
-  /** adds an inbox with its directories made; returns their paths */
-  inbox(id: string, ...drops: string[]): string[]
-  /** adds an inbox without making its directories; returns its path */
-  absentInbox(id: string, ...drops: string[]): string
+  /** creates the directories of an inbox and adds it; returns their paths */
+  inbox(id: string, ...subdirectories: string[]): string[]
+  /** adds an inbox without creating its directories; returns its path */
+  missingInbox(id: string, ...subdirectories: string[]): string
   names(inbox?: string): string[]
   kinds(inbox?: string): string[]
   claimedFiles(): string[]
@@ -47,14 +47,14 @@ export interface Rig {
 
 type RigOptions = Partial<Omit<SpoolOptions, 'consume'>> & {
   root?: string
-  /** instead of taking everything */
+  /** by default everything is discarded */
   consume?: (files: readonly ClaimedFile[], spool: Spool) => void | Promise<void>
 }
 
 export function createRig({ root = temporaryFolder(), consume, ...options }: RigOptions = {}): Rig {
   const claimed = join(root, 'spool')
   const reports: Report[] = []
-  const handed: ClaimedFile[] = []
+  const delivered: ClaimedFile[] = []
   const batches: ClaimedFile[][] = []
   const spool = createSpool({
     claimed,
@@ -67,7 +67,7 @@ export function createRig({ root = temporaryFolder(), consume, ...options }: Rig
     report: report => reports.push(report),
     ...options,
     consume(files) {
-      handed.push(...files)
+      delivered.push(...files)
       batches.push([...files])
       if (consume) return consume(files, spool)
       spool.discard(files)
@@ -80,21 +80,21 @@ export function createRig({ root = temporaryFolder(), consume, ...options }: Rig
     claimed,
     spool,
     reports,
-    handed,
+    delivered,
     batches,
-    inbox(id, ...drops) {
+    inbox(id, ...subdirectories) {
       const path = pathOf(id)
-      const paths = drops.map(name => join(path, name))
+      const paths = subdirectories.map(name => join(path, name))
       for (const each of paths) mkdirSync(each, { recursive: true })
-      spool.add({ id, path, drops })
+      spool.add({ id, path, subdirectories })
       return paths
     },
-    absentInbox(id, ...drops) {
+    missingInbox(id, ...subdirectories) {
       const path = pathOf(id)
-      spool.add({ id, path, drops })
+      spool.add({ id, path, subdirectories })
       return path
     },
-    names: id => handed.filter(file => id === undefined || file.inbox === id).map(file => file.name),
+    names: id => delivered.filter(file => id === undefined || file.inbox === id).map(file => file.name),
     kinds: id => reports.filter(report => id === undefined || report.inbox === id).map(report => report.kind),
     claimedFiles: () => readdirSync(claimed).flatMap(bucket => readdirSync(join(claimed, bucket))),
   }
@@ -102,11 +102,11 @@ export function createRig({ root = temporaryFolder(), consume, ...options }: Rig
 
 export interface Child {
   process: ChildProcess
-  /** what it printed, once it has ended */
+  /** its output, once it has ended */
   output: Promise<string>
 }
 
-/** Starts `rig.process.ts`, or a copy of it, with a command. It is ended with the test. */
+/** Runs a command of `rig.process.ts`, or of a copy of it. The process is killed when the test ends. */
 export function startChild(command: readonly string[], options: StartOptions = {}): Child {
   const script = options.script ?? fileURLToPath(new URL('./rig.process.ts', import.meta.url))
   const [program = process.execPath, ...before] = [...(options.under ?? []), process.execPath, script]
@@ -132,7 +132,7 @@ export function startChild(command: readonly string[], options: StartOptions = {
 interface StartOptions {
   script?: string
   cwd?: string
-  /** a program, with its arguments, that starts it, such as `unshare` */
+  /** a program and its arguments that start the process, such as `unshare` */
   under?: readonly string[]
   uid?: number
 }

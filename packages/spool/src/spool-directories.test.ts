@@ -17,12 +17,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { post } from './post.ts'
-import { createRig, drop, type Rig, run, startChild, temporaryFolder, until } from './rig.ts'
+import { createRig, putFile, type Rig, run, startChild, temporaryFolder, until } from './rig.ts'
 
 const isRoot = process.getuid?.() === 0
 const nobody = 65534
 
-/** Posts to an inbox and waits until it is handed over: it is being served. */
+/** Posts to an inbox and waits until the file is delivered. */
 async function served({ names }: Rig, directory: string, inbox: string): Promise<void> {
   const name = post(directory, '{}')
   await until(() => names(inbox).includes(name))
@@ -31,10 +31,10 @@ async function served({ names }: Rig, directory: string, inbox: string): Promise
 describe.each(['auto', 'off'] as const)('with events %s, a directory', events => {
   const withoutModes = ({ kinds }: Rig, inbox: string) => kinds(inbox).filter(kind => kind !== 'mode')
 
-  it('may appear late', async () => {
+  it('may be created late', async () => {
     const rig = createRig({ events })
     const [b = ''] = rig.inbox('b', 'messages')
-    const path = rig.absentInbox('a', 'messages', 'tasks')
+    const path = rig.missingInbox('a', 'messages', 'tasks')
     await rig.spool.start()
     expect(withoutModes(rig, 'a')).toEqual(['missing', 'missing'])
     await served(rig, b, 'b')
@@ -45,7 +45,7 @@ describe.each(['auto', 'off'] as const)('with events %s, a directory', events =>
     expect(withoutModes(rig, 'b')).toEqual([])
   })
 
-  it('may vanish and come back', async () => {
+  it('may be removed and created again', async () => {
     const rig = createRig({ events })
     const [a = ''] = rig.inbox('a', 'messages')
     const [b = ''] = rig.inbox('b', 'messages')
@@ -59,7 +59,7 @@ describe.each(['auto', 'off'] as const)('with events %s, a directory', events =>
     expect(withoutModes(rig, 'a')).toEqual(['missing', 'appeared'])
   })
 
-  it('may be made anew, with the number of the old one, as if nothing had happened', async () => {
+  it('may be recreated with the same inode', async () => {
     const rig = createRig({ events })
     const [a = ''] = rig.inbox('a', 'messages')
     await rig.spool.start()
@@ -68,37 +68,37 @@ describe.each(['auto', 'off'] as const)('with events %s, a directory', events =>
     for (let round = 0; round < 5; round++) {
       rmdirSync(a)
       mkdirSync(a)
-      drop(a, `${1_700_000_000_000 + round}.json`)
+      putFile(a, `${1_700_000_000_000 + round}.json`)
       await until(() => rig.names('a').includes(`${1_700_000_000_000 + round}.json`))
     }
     expect(rig.spool.mode('a')).toBe(events === 'auto' ? 'events' : 'polling')
     expect(withoutModes(rig, 'a')).not.toContain('missed_event')
   })
 
-  it('may be swapped for another, and the other is taken from', async () => {
+  it('may be swapped for another, which is read from then on', async () => {
     const rig = createRig({ events })
     const [a = ''] = rig.inbox('a', 'messages')
     await rig.spool.start()
     await served(rig, a, 'a')
     mkdirSync(`${a}-new`)
-    drop(`${a}-new`, '1700000000000-inside.json')
+    putFile(`${a}-new`, '1700000000000-inside.json')
     renameSync(a, `${a}-old`)
     renameSync(`${a}-new`, a)
-    drop(`${a}-old`, '1700000000000-too-late.json')
+    putFile(`${a}-old`, '1700000000000-too-late.json')
     await until(() => rig.names('a').includes('1700000000000-inside.json'))
     await served(rig, a, 'a')
     expect(withoutModes(rig, 'a').filter(kind => kind === 'replaced')).toHaveLength(1)
     expect(readdirSync(`${a}-old`)).toContain('1700000000000-too-late.json')
   })
 
-  it('is not followed where it is replaced by a link', async () => {
+  it('is not followed if it is replaced by a link', async () => {
     const rig = createRig({ events })
     const [a = ''] = rig.inbox('a', 'messages')
     const [b = ''] = rig.inbox('b', 'messages')
     const elsewhere = join(rig.root, 'elsewhere')
     mkdirSync(elsewhere)
-    drop(elsewhere, '1700000000000-secret.json')
-    drop(elsewhere, 'litter.tmp')
+    putFile(elsewhere, '1700000000000-secret.json')
+    putFile(elsewhere, 'litter.tmp')
     const before = statSync(elsewhere)
     await rig.spool.start()
     await served(rig, a, 'a')
@@ -106,7 +106,7 @@ describe.each(['auto', 'off'] as const)('with events %s, a directory', events =>
     symlinkSync(elsewhere, a)
     await until(() => withoutModes(rig, 'a').includes('not_a_directory'))
     for (let i = 0; i < 5; i++) {
-      rig.spool.look('a')
+      rig.spool.scan('a')
       await served(rig, b, 'b')
     }
     expect(withoutModes(rig, 'a').filter(kind => kind === 'not_a_directory')).toHaveLength(1)
@@ -118,22 +118,22 @@ describe.each(['auto', 'off'] as const)('with events %s, a directory', events =>
     expect(rig.names()).not.toContain('1700000000000-secret.json')
   })
 
-  it('is a link, a file or a FIFO from the start, and start ends all the same', async () => {
+  it('may be a link, a file or a FIFO from the beginning, and start still resolves', async () => {
     const rig = createRig({ events })
     const elsewhere = temporaryFolder()
-    drop(elsewhere, '1700000000000-secret.json')
-    const path = rig.absentInbox('a', 'messages', 'tasks', 'groups')
+    putFile(elsewhere, '1700000000000-secret.json')
+    const path = rig.missingInbox('a', 'messages', 'tasks', 'groups')
     mkdirSync(path, { recursive: true })
     symlinkSync(elsewhere, join(path, 'messages'))
     writeFileSync(join(path, 'tasks'), '')
     run('mkfifo', join(path, 'groups'))
     await rig.spool.start()
     expect(withoutModes(rig, 'a')).toEqual(['not_a_directory', 'not_a_directory', 'not_a_directory'])
-    expect(rig.handed).toEqual([])
+    expect(rig.delivered).toEqual([])
     expect(readdirSync(elsewhere)).toHaveLength(1)
   })
 
-  it('may lose the directory above it to a file', async () => {
+  it('may have its parent replaced by a file', async () => {
     const rig = createRig({ events, sweepMs: 250 })
     const [a = ''] = rig.inbox('a', 'messages')
     const [b = ''] = rig.inbox('b', 'messages')
@@ -148,30 +148,30 @@ describe.each(['auto', 'off'] as const)('with events %s, a directory', events =>
     await served(rig, a, 'a')
   })
 
-  it('is swapped all the time while it is taken from, and nothing else is touched', async () => {
+  it('may be swapped constantly while it is read, and nothing else is touched', async () => {
     const rig = createRig({ events })
     const [a = ''] = rig.inbox('a', 'messages')
     const elsewhere = temporaryFolder()
-    for (let i = 0; i < 20; i++) drop(elsewhere, `${1_700_000_000_000 + i}.json`, 'secret')
+    for (let i = 0; i < 20; i++) putFile(elsewhere, `${1_700_000_000_000 + i}.json`, 'secret')
     await rig.spool.start()
     symlinkSync(elsewhere, `${a}-link`)
     for (let round = 0; round < 200; round++) {
-      for (let i = 0; i < 20; i++) drop(a, `${1_700_000_000_000 + i}.json`)
+      for (let i = 0; i < 20; i++) putFile(a, `${1_700_000_000_000 + i}.json`)
       renameSync(a, `${a}-away`)
       renameSync(`${a}-link`, a)
-      rig.spool.look('a')
+      rig.spool.scan('a')
       await new Promise(resolve => setImmediate(resolve))
       renameSync(a, `${a}-link`)
       renameSync(`${a}-away`, a)
       await new Promise(resolve => setImmediate(resolve))
     }
     await served(rig, a, 'a')
-    expect(rig.handed.every(({ text }) => text !== 'secret')).toBe(true)
+    expect(rig.delivered.every(({ text }) => text !== 'secret')).toBe(true)
     expect(readdirSync(elsewhere)).toHaveLength(20)
   })
 })
 
-/** A copy of the package that any user can read, and a directory that is theirs. */
+/** A copy of the package that any user can read, and a directory owned by an unprivileged user. */
 function forNobody() {
   const root = temporaryFolder()
   chmodSync(root, 0o755)
@@ -184,28 +184,28 @@ function forNobody() {
   return { own, options }
 }
 
-describe('to an ordinary user, a directory', () => {
+describe('for an unprivileged user, a directory', () => {
   it.each([
     ['read-only', 'itself', '0555', ['unclaimable', 'claimable']],
-    ['not to be entered', 'itself', '0444', ['unclaimable', 'claimable']],
-    ['closed', 'itself', '0000', ['unreadable', 'appeared']],
-    ['below one that is closed', 'parent', '0000', ['unreadable', 'appeared']],
+    ['not searchable', 'itself', '0444', ['unclaimable', 'claimable']],
+    ['inaccessible', 'itself', '0000', ['unreadable', 'appeared']],
+    ['below an inaccessible one', 'parent', '0000', ['unreadable', 'appeared']],
   ])(
-    'that is %s is reported once, waited for in peace, and holds nobody up',
+    'that is %s is reported once, retried rarely, and does not delay others',
     async (_what, which, mode, kinds) => {
       const { own, options } = forNobody()
       const child = startChild(['takeRights', own, which, mode], options)
       const { during, ...result } = JSON.parse(await child.output)
       expect(result).toEqual({ kinds })
-      // Only the handle that is open already leads past a parent that is closed.
-      if (which === 'itself') expect(during.handed).toBe(0)
-      // The other inbox's looks, for its five files, are among them.
-      expect(during.looks).toBeLessThan(60)
+      // If the parent is inaccessible, files can still be claimed through the handle that is already open.
+      if (which === 'itself') expect(during.delivered).toBe(0)
+      // This includes the scans of the other inbox for its five files.
+      expect(during.scans).toBeLessThan(60)
     },
   )
 
   it.skipIf(!isRoot)(
-    'is served though something in it cannot be moved, and that is reported once (needs root)',
+    'is served even if something in it cannot be moved, which is reported once (needs root)',
     async () => {
       const { own, options } = forNobody()
       const messages = join(own, 'ipc', 'a', 'messages')
@@ -218,9 +218,9 @@ describe('to an ordinary user, a directory', () => {
     },
   )
 
-  it.skipIf(!isRoot)('can have somebody else’s file put in quarantine (needs root)', async () => {
+  it.skipIf(!isRoot)('can have a file of another user quarantined (needs root)', async () => {
     const { own, options } = forNobody()
-    drop(own, 'x.json')
+    putFile(own, 'x.json')
     const child = startChild(['quarantine', own, 'x.json'], options)
     expect(JSON.parse(await child.output)).toEqual({
       kept: [true],
@@ -229,7 +229,7 @@ describe('to an ordinary user, a directory', () => {
   })
 })
 
-/** Runs a child in namespaces of its own, where it may set limits and mount things that nobody else sees. */
+/** Runs a child in its own namespaces, where it can set limits and mount file systems that nobody else sees. */
 const inNamespaces = (prepare: string) => ['unshare', '-Urm', 'sh', '-c', `${prepare} && exec "$@"`, 'sh']
 
 function canPrepare(prepare: string): boolean {
@@ -242,12 +242,12 @@ function canPrepare(prepare: string): boolean {
   }
 }
 
-describe('where events cannot be had, an inbox', () => {
+describe('without file events, an inbox', () => {
   it.for([
     ['ENOSPC', 'max_inotify_watches', 'max_user_watches'],
     ['EMFILE', 'max_inotify_instances', 'max_user_instances'],
   ])(
-    'is polled after %s, with a word about it (needs user namespaces)',
+    'is polled after %s, and the report says what to do (needs user namespaces)',
     async ([code, limit, advice], { skip }) => {
       const prepare = `echo 0 > /proc/sys/user/${limit}`
       skip(!canPrepare(prepare), 'user namespaces are not permitted here')
@@ -260,7 +260,9 @@ describe('where events cannot be had, an inbox', () => {
     },
   )
 
-  it('is swept, then polled, and watched again when they come (needs user namespaces)', async ({ skip }) => {
+  it('is swept, then polled, and watched again when events arrive (needs user namespaces)', async ({
+    skip,
+  }) => {
     const root = temporaryFolder()
     for (const name of ['lower', 'upper', 'work', 'mounted']) mkdirSync(join(root, name))
     const of = (name: string) => join(root, name)

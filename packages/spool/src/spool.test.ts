@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createNames } from './names.ts'
 import { post } from './post.ts'
-import { createRig, drop, startChild, until } from './rig.ts'
+import { createRig, putFile, startChild, until } from './rig.ts'
 import type { ClaimedFile } from './types.ts'
 
 const first = 1_700_000_000_000
@@ -22,7 +22,7 @@ const numberIn = (file: ClaimedFile): number => JSON.parse(file.text).i
 const rising = (count: number) => Array.from({ length: count }, (_, i) => i)
 
 describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
-  it('says how it watches', async () => {
+  it('reports its watch mode', async () => {
     const { spool, inbox } = createRig({ events })
     inbox('a', 'messages')
     await spool.start()
@@ -30,11 +30,11 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     expect(spool.mode('nobody')).toBeUndefined()
   })
 
-  it('hands over what was waiting before it has started, and what comes after', async () => {
+  it('delivers files that were waiting before the start, and files that come later', async () => {
     const { spool, inbox, names, claimedFiles } = createRig({ events })
     const [messages = '', tasks = ''] = inbox('a', 'messages', 'tasks')
-    for (const name of numbered(700)) drop(messages, name)
-    drop(tasks, `${first}-task.json`)
+    for (const name of numbered(700)) putFile(messages, name)
+    putFile(tasks, `${first}-task.json`)
     const now = post(tasks, '{}')
     await spool.start()
     expect(names()).toHaveLength(702)
@@ -46,7 +46,7 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     expect(readdirSync(messages)).toEqual([])
   })
 
-  it('starts with nothing to watch, and takes inboxes that are added and leaves those that are removed', async () => {
+  it('starts without inboxes, and serves them from add to remove', async () => {
     const { spool, inbox, names } = createRig({ events })
     await spool.start()
     const [a = ''] = inbox('a', 'messages')
@@ -63,21 +63,21 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     await until(() => names('a').includes(left))
   })
 
-  it('hands over first what an earlier process had claimed, in order and marked', async () => {
-    const { claimed, spool, inbox, handed } = createRig({ events, firstSeq: 3 })
+  it('first delivers what an earlier process claimed, in order and marked as recovered', async () => {
+    const { claimed, spool, inbox, delivered } = createRig({ events, firstSeq: 3 })
     const [messages = ''] = inbox('a', 'messages')
-    drop(messages, `${first}-new.json`)
-    drop(join(claimed, '3'), '9~a~messages~second.json', '{"n":9}')
-    drop(join(claimed, '5'), '7~a~messages~first.json', '{"n":7}')
+    putFile(messages, `${first}-new.json`)
+    putFile(join(claimed, '3'), '9~a~messages~second.json', '{"n":9}')
+    putFile(join(claimed, '5'), '7~a~messages~first.json', '{"n":7}')
     await spool.start()
-    expect(handed.map(({ seq, name, recovered, text }) => ({ seq, name, recovered, text }))).toEqual([
+    expect(delivered.map(({ seq, name, recovered, text }) => ({ seq, name, recovered, text }))).toEqual([
       { seq: 7, name: 'first.json', recovered: true, text: '{"n":7}' },
       { seq: 9, name: 'second.json', recovered: true, text: '{"n":9}' },
       { seq: 10, name: `${first}-new.json`, recovered: false, text: '{}' },
     ])
   })
 
-  it('keeps a batch that the consumer fails on, and gives it again before anything else', async () => {
+  it('keeps a batch that the consumer fails on, and delivers it again before anything else', async () => {
     let failures = 3
     const { spool, inbox, batches, reports, names, kinds } = createRig({
       events,
@@ -87,10 +87,10 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
       },
     })
     const [messages = ''] = inbox('a', 'messages')
-    for (const name of numbered(10)) drop(messages, name)
+    for (const name of numbered(10)) putFile(messages, name)
     const starting = spool.start()
     await until(() => batches.length === 1)
-    // Whatever rings meanwhile, it is given again in its own time.
+    // Events do not shorten the pause before the batch is delivered again.
     const later = post(messages, '{}')
     await starting
     await until(() => names().includes(later))
@@ -108,7 +108,7 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     ).toEqual([{ name: later, recovered: false }])
   })
 
-  it('does not ask a failing consumer more often because files keep coming', async () => {
+  it('does not call a failing consumer more often because files keep coming', async () => {
     const asked: number[] = []
     const { spool, inbox } = createRig({
       events,
@@ -128,7 +128,7 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     for (const [i, pause] of pauses.entries()) expect(pause).toBeGreaterThan(49 * 2 ** i)
   })
 
-  it('hands over no second batch while the consumer is busy with the first', async () => {
+  it('delivers no second batch while the consumer is busy with the first', async () => {
     let busy = false
     const release: (() => void)[] = []
     const { spool, inbox, batches, names } = createRig({
@@ -142,7 +142,7 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
       },
     })
     const [messages = ''] = inbox('a', 'messages')
-    drop(messages, `${first}-x.json`)
+    putFile(messages, `${first}-x.json`)
     let started = false
     const starting = spool.start().then(() => {
       started = true
@@ -150,7 +150,7 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     await until(() => batches.length === 1)
     for (let i = 0; i < 50; i++) {
       post(messages, '{}')
-      spool.look('a')
+      spool.scan('a')
       await sleep(1)
     }
     expect(batches).toHaveLength(1)
@@ -167,7 +167,7 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     }
   })
 
-  it('gives a batch again that was refused with a rejected promise', async () => {
+  it('delivers a batch again if the consumer’s promise rejects', async () => {
     let failures = 1
     const { spool, inbox, batches } = createRig({
       events,
@@ -178,13 +178,13 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
       },
     })
     const [messages = ''] = inbox('a', 'messages')
-    drop(messages, `${first}-x.json`)
+    putFile(messages, `${first}-x.json`)
     await spool.start()
     expect(batches.map(batch => batch.map(({ recovered }) => recovered))).toEqual([[true], [true]])
     expect(readdirSync(messages)).toEqual([])
   })
 
-  it('stops only when the batch that is being consumed is done with', async () => {
+  it('stops only when the current batch is consumed', async () => {
     let finish = () => {}
     let finished = false
     const { spool, inbox, batches, claimedFiles } = createRig({
@@ -198,7 +198,7 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
       },
     })
     const [messages = ''] = inbox('a', 'messages')
-    for (const name of numbered(1)) drop(messages, name)
+    for (const name of numbered(1)) putFile(messages, name)
     const starting = spool.start()
     await until(() => batches.length === 1)
     const stopping = spool.stop()
@@ -210,7 +210,7 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     expect(claimedFiles()).toEqual([])
   })
 
-  it('goes on when the clock is set back', async () => {
+  it('keeps working when the clock is set back', async () => {
     let back = 0
     const { spool, inbox, names } = createRig({ events, now: () => Date.now() - back })
     const [messages = ''] = inbox('a', 'messages')
@@ -236,18 +236,18 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
   })
 
   it('keeps the order of posts whose clock was set back', async () => {
-    const { spool, inbox, handed } = createRig({ events })
+    const { spool, inbox, delivered } = createRig({ events })
     const [messages = '', tasks = ''] = inbox('a', 'messages', 'tasks')
     let clock = first + 5
     const names = createNames(() => clock--)
     const posted = Array.from({ length: 1000 }, names)
-    for (const [i, name] of posted.entries()) drop(i % 2 ? messages : tasks, name)
+    for (const [i, name] of posted.entries()) putFile(i % 2 ? messages : tasks, name)
     await spool.start()
-    expect(handed.map(({ name }) => name)).toEqual(posted)
+    expect(delivered.map(({ name }) => name)).toEqual(posted)
   })
 
-  it('keeps the order of files whose names tell only the millisecond, across directories', async () => {
-    const { spool, inbox, handed } = createRig({ events })
+  it('keeps the order of files whose names contain only the millisecond, across directories', async () => {
+    const { spool, inbox, delivered } = createRig({ events })
     const directories = inbox('a', 'messages', 'tasks', 'groups')
     const posted: string[] = []
     for (let i = 0; i < 1200; i++) {
@@ -260,94 +260,94 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
       posted.push(name)
     }
     await spool.start()
-    expect(handed.map(({ name }) => name)).toEqual(posted)
+    expect(delivered.map(({ name }) => name)).toEqual(posted)
   })
 
-  it('keeps the order of files whose names tell nothing', async () => {
-    const { spool, inbox, handed } = createRig({ events })
+  it('keeps the order of files whose names contain no time', async () => {
+    const { spool, inbox, delivered } = createRig({ events })
     const [messages = ''] = inbox('a', 'messages')
     const posted = Array.from({ length: 300 }, (_, i) => `message-${(i * 31) % 300}.json`)
     for (const [i, name] of posted.entries()) {
-      drop(messages, name)
+      putFile(messages, name)
       utimesSync(join(messages, name), first / 1000 + i, first / 1000 + i)
     }
     await spool.start()
-    expect(handed.map(({ name }) => name)).toEqual(posted)
+    expect(delivered.map(({ name }) => name)).toEqual(posted)
   })
 
-  it('keeps the order of a writer that goes from one directory to the next while it is watched', async () => {
-    const { spool, inbox, handed } = createRig({ events })
+  it('keeps the order of a writer that alternates between directories', async () => {
+    const { spool, inbox, delivered } = createRig({ events })
     const directories = inbox('a', 'messages', 'tasks', 'groups')
     await spool.start()
     const writer = startChild(['post', '2500', ...directories])
     await writer.output
-    await until(() => handed.length === 2500)
-    expect(handed.map(numberIn)).toEqual(rising(2500))
+    await until(() => delivered.length === 2500)
+    expect(delivered.map(numberIn)).toEqual(rising(2500))
   })
 
-  it('keeps the order of a writer that is slower than it', async () => {
-    const { spool, inbox, handed } = createRig({ events })
+  it('keeps the order of a writer that is slower than the spool', async () => {
+    const { spool, inbox, delivered } = createRig({ events })
     const directories = inbox('a', 'messages', 'tasks')
     await spool.start()
     for (let i = 0; i < 300; i++) {
       for (let n = 0; n < (i % 3) + 1; n++) post(directories[(i + n) % 2] ?? '', '{}')
       await sleep(0)
     }
-    await until(() => handed.length === 600)
-    expect(handed.map(({ name }) => name).toSorted()).toEqual(handed.map(({ name }) => name))
+    await until(() => delivered.length === 600)
+    expect(delivered.map(({ name }) => name).toSorted()).toEqual(delivered.map(({ name }) => name))
   })
 
-  it('lets one file of an inbox not wait for all of another', async () => {
+  it('delivers one file of an inbox before all of another are done', async () => {
     let before = 0
     let own = ''
-    const { spool, inbox, handed } = createRig({
+    const { spool, inbox, delivered } = createRig({
       events,
       consume(files, spool) {
         spool.discard(files)
-        if (own !== '' || handed.length < 500) return
+        if (own !== '' || delivered.length < 500) return
         own = post(b, '{}')
-        // As if it had come with the first of this batch.
-        before = handed.length - files.length
-        // Without events somebody has to look; when that is, is a matter of the pace and not of the other inbox.
-        if (events === 'off') spool.look('b')
+        // As if the file had arrived with the first one of this batch.
+        before = delivered.length - files.length
+        // Without events the delay depends on the poll interval, which is not tested here.
+        if (events === 'off') spool.scan('b')
       },
     })
     const [a = ''] = inbox('a', 'messages')
     const [b = ''] = inbox('b', 'messages')
-    for (const name of numbered(1000)) drop(a, name)
+    for (const name of numbered(1000)) putFile(a, name)
     await spool.start()
-    const waited = handed.findIndex(({ name }) => name === own) - before
+    const waited = delivered.findIndex(({ name }) => name === own) - before
     expect(waited).toBeGreaterThanOrEqual(0)
     expect(waited).toBeLessThanOrEqual(50)
   })
 
-  it('shares turns between inboxes, however they name their files', async () => {
-    const { spool, inbox, handed } = createRig({ events })
+  it('alternates between inboxes, no matter how they name their files', async () => {
+    const { spool, inbox, delivered } = createRig({ events })
     const [a = ''] = inbox('a', 'messages')
     const [b = ''] = inbox('b', 'messages')
     for (let i = 0; i < 400; i++) {
-      drop(a, `${first}-${String(i).padStart(6, '0')}.json`)
-      drop(b, `${first + i}.json`)
+      putFile(a, `${first}-${String(i).padStart(6, '0')}.json`)
+      putFile(b, `${first + i}.json`)
     }
     await spool.start()
     let last = 0
-    for (const [i, { inbox }] of handed.entries()) {
+    for (const [i, { inbox }] of delivered.entries()) {
       if (inbox === 'b') last = i
       if (i < 400) expect(i - last).toBeLessThanOrEqual(50)
     }
   })
 
-  it('shares turns by bytes where files are large', async () => {
+  it('limits a batch by bytes if files are large', async () => {
     const { spool, inbox, batches } = createRig({ events, fileLimit: 1024 * 1024 })
     const [a = ''] = inbox('a', 'messages')
-    for (const name of numbered(40)) drop(a, name, 'x'.repeat(1024 * 1024))
+    for (const name of numbered(40)) putFile(a, name, 'x'.repeat(1024 * 1024))
     await spool.start()
     for (const batch of batches) {
       expect(batch.reduce((bytes, { size }) => bytes + size, 0)).toBeLessThanOrEqual(5 * 1024 * 1024)
     }
   })
 
-  it('takes no more than the inbox is allowed, and the rest when it is allowed again', async () => {
+  it('takes no more files than the allowance permits, and the rest later', async () => {
     const allowed = new Map([
       ['a', 5],
       ['b', 1000],
@@ -367,8 +367,8 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     const [a = ''] = inbox('a', 'messages')
     const [b = ''] = inbox('b', 'messages')
     for (const name of numbered(20)) {
-      drop(a, name)
-      drop(b, name)
+      putFile(a, name)
+      putFile(b, name)
     }
     await spool.start()
     expect(names('a')).toEqual(numbered(5))
@@ -381,44 +381,44 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     expect(names('a')).toEqual(numbered(20))
   })
 
-  it('throws away the newest of an inbox that has more waiting than it may, and says how many', async () => {
+  it('removes the newest files of an inbox above its limit, and reports how many', async () => {
     const { spool, inbox, names, reports } = createRig({ events, waitingLimit: 100 })
     const [a = ''] = inbox('a', 'messages')
     const [b = ''] = inbox('b', 'messages')
-    for (const name of numbered(1500)) drop(a, name)
-    for (const name of numbered(50)) drop(b, name)
+    for (const name of numbered(1500)) putFile(a, name)
+    for (const name of numbered(50)) putFile(b, name)
     await spool.start()
     await until(() => readdirSync(a).length === 0)
-    await until(() => reports.some(({ kind }) => kind === 'shed'))
-    const shed = reports.filter(({ kind }) => kind === 'shed')
-    expect(shed.every(({ inbox }) => inbox === 'a')).toBe(true)
-    const thrown = shed.reduce((sum, { count = 0 }) => sum + count, 0)
+    await until(() => reports.some(({ kind }) => kind === 'overflow'))
+    const overflow = reports.filter(({ kind }) => kind === 'overflow')
+    expect(overflow.every(({ inbox }) => inbox === 'a')).toBe(true)
+    const thrown = overflow.reduce((sum, { count = 0 }) => sum + count, 0)
     expect(thrown + names('a').length).toBe(1500)
     expect(thrown).toBeGreaterThan(500)
     expect(names('a').slice(0, 100)).toEqual(numbered(100))
     expect(names('b')).toEqual(numbered(50))
   })
 
-  it('does not take a directory that it cannot throw away for a sign that nothing can be moved', async () => {
-    const { spool, inbox, handed, kinds } = createRig({
+  it('does not report an inbox as unclaimable because a directory above the limit cannot be unlinked', async () => {
+    const { spool, inbox, delivered, kinds } = createRig({
       events,
       waitingLimit: 10,
       consume: (files, spool) => spool.discard(files.filter(({ problem }) => !problem)),
     })
     const [a = ''] = inbox('a', 'messages')
-    for (const name of numbered(10)) drop(a, name)
+    for (const name of numbered(10)) putFile(a, name)
     for (let i = 0; i < 50; i++) mkdirSync(join(a, `${first + 100 + i}.json`))
     await spool.start()
-    await until(() => handed.length === 60)
+    await until(() => delivered.length === 60)
     expect(kinds().filter(kind => kind !== 'mode')).toEqual([])
   })
 
-  it('gives a half-written file its time, and hands it over again when there is more of it', async () => {
-    const { spool, inbox, handed, claimed } = createRig({
+  it('waits for a half-written file, and delivers it again when it has grown', async () => {
+    const { spool, inbox, delivered, claimed } = createRig({
       events,
       consume(files, spool) {
         for (const file of files) {
-          if (file.mayGrow && !file.text.endsWith('}')) spool.wait(file)
+          if (file.mayGrow && !file.text.endsWith('}')) spool.postpone(file)
           else spool.discard([file])
         }
       },
@@ -426,57 +426,57 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     const [messages = ''] = inbox('a', 'messages')
     await spool.start()
     writeFileSync(join(messages, 'x.json'), '{"half":')
-    await until(() => handed.length === 1)
-    expect(handed[0]).toMatchObject({ seq: 1, mayGrow: true, text: '{"half":' })
+    await until(() => delivered.length === 1)
+    expect(delivered[0]).toMatchObject({ seq: 1, mayGrow: true, text: '{"half":' })
     post(messages, '{}')
-    await until(() => handed.some(({ seq }) => seq === 2))
-    // As long as nobody goes on writing it is not read again.
-    expect(handed.filter(({ seq }) => seq === 1)).toHaveLength(1)
+    await until(() => delivered.some(({ seq }) => seq === 2))
+    // The file is not read again until it changes.
+    expect(delivered.filter(({ seq }) => seq === 1)).toHaveLength(1)
     appendFileSync(join(claimed, '0', '1~a~messages~x.json'), 'true}')
-    await until(() => handed.at(-1)?.text === '{"half":true}')
+    await until(() => delivered.at(-1)?.text === '{"half":true}')
     await spool.stop()
     expect(existsSync(join(claimed, '0', '1~a~messages~x.json'))).toBe(false)
   })
 
-  it('ends the grace of a file that never becomes whole, whatever its time says', async () => {
-    const { spool, inbox, handed } = createRig({
+  it('ends the grace time of a file that stays incomplete, whatever its mtime is', async () => {
+    const { spool, inbox, delivered } = createRig({
       events,
       graceMs: 40,
       consume(files, spool) {
         for (const file of files) {
-          if (file.mayGrow) spool.wait(file)
+          if (file.mayGrow) spool.postpone(file)
           else spool.discard([file])
         }
       },
     })
     const [messages = ''] = inbox('a', 'messages')
-    drop(messages, 'x.json', '{')
-    drop(messages, 'y.json', '{')
-    // Its writer can say that it was just written for as long as it likes.
+    putFile(messages, 'x.json', '{')
+    putFile(messages, 'y.json', '{')
+    // The writer can set any mtime, so a recent mtime must not extend the grace time forever.
     utimesSync(join(messages, 'y.json'), 4_000_000_000, 4_000_000_000)
     await spool.start()
-    const last = (name: string) => handed.findLast(file => file.name === name)
+    const last = (name: string) => delivered.findLast(file => file.name === name)
     await until(() => last('x.json')?.mayGrow === false && last('y.json')?.mayGrow === false)
     const old = post(messages, '{')
     utimesSync(join(messages, old), 1, 1)
   })
 
-  it('gives no grace to a file that is old', async () => {
-    const { spool, inbox, handed } = createRig({ events })
+  it('gives no grace time to an old file', async () => {
+    const { spool, inbox, delivered } = createRig({ events })
     const [messages = ''] = inbox('a', 'messages')
-    drop(messages, 'x.json', '{')
+    putFile(messages, 'x.json', '{')
     utimesSync(join(messages, 'x.json'), 1_700_000_000, 1_700_000_000)
     await spool.start()
-    expect(handed[0]?.mayGrow).toBe(false)
+    expect(delivered[0]?.mayGrow).toBe(false)
   })
 
-  it('hands a waiting file over once, though its batch fails', async () => {
+  it('delivers a postponed file once, even if its batch fails', async () => {
     let failures = 2
     const taken: number[] = []
     const { spool, inbox } = createRig({
       events,
       consume(files, spool) {
-        for (const file of files) if (file.text === '{' && file.mayGrow) spool.wait(file)
+        for (const file of files) if (file.text === '{' && file.mayGrow) spool.postpone(file)
         if (failures-- > 0) throw new Error('no')
         for (const file of files) {
           if (file.text === '{' && file.mayGrow) continue
@@ -487,20 +487,20 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
       graceMs: 300,
     })
     const [messages = ''] = inbox('a', 'messages')
-    drop(messages, `${first}-half.json`, '{')
+    putFile(messages, `${first}-half.json`, '{')
     utimesSync(join(messages, `${first}-half.json`), Date.now() / 1000, Date.now() / 1000)
-    drop(messages, `${first + 1}-whole.json`)
+    putFile(messages, `${first + 1}-whole.json`)
     await spool.start()
     await until(() => taken.length === 2)
     await sleep(300)
     expect(taken.toSorted()).toEqual([1, 2])
   })
 
-  it('takes a waiting file for done with when it is discarded', async () => {
-    const { spool, inbox, handed, claimedFiles } = createRig({
+  it('does not deliver a postponed file again after it is discarded', async () => {
+    const { spool, inbox, delivered, claimedFiles } = createRig({
       events,
       consume(files, spool) {
-        for (const file of files) spool.wait(file)
+        for (const file of files) spool.postpone(file)
         spool.discard(files)
       },
     })
@@ -508,65 +508,65 @@ describe.each(['auto', 'off'] as const)('with events %s, the spool', events => {
     post(messages, '{')
     await spool.start()
     await sleep(50)
-    expect(handed).toHaveLength(1)
+    expect(delivered).toHaveLength(1)
     expect(claimedFiles()).toEqual([])
   })
 
-  it('handles a file of ours as if it had been posted, once it runs', async () => {
-    const { root, spool, inbox, handed } = createRig({ events })
+  it('adopts a file of our own as if it had been posted, once started', async () => {
+    const { root, spool, inbox, delivered } = createRig({ events })
     inbox('a', 'messages')
-    drop(root, 'kept.error', '{"again":true}')
+    putFile(root, 'kept.error', '{"again":true}')
     expect(spool.adopt(join(root, 'kept.error'), 'a', 'messages', 'x.json')).toBe('EAGAIN')
     await spool.start()
     expect(spool.adopt(join(root, 'kept.error'), 'a', 'messages', 'x.json')).toBeUndefined()
     expect(spool.adopt(join(root, 'kept.error'), 'a', 'messages', 'x.json')).toBe('ENOENT')
-    await until(() => handed.length === 1)
-    expect(handed[0]).toMatchObject({ name: 'x.json', text: '{"again":true}', recovered: false })
+    await until(() => delivered.length === 1)
+    expect(delivered[0]).toMatchObject({ name: 'x.json', text: '{"again":true}', recovered: false })
   })
 
-  it('refuses names of inboxes and directories that no claim can carry', () => {
+  it('refuses inbox and directory names that do not fit into a claimed file name', () => {
     const { spool, root } = createRig({ events })
     for (const id of ['', 'a~b', 'a/b', '..', 'a'.repeat(65)]) {
-      expect(() => spool.add({ id, path: root, drops: ['messages'] })).toThrow(RangeError)
+      expect(() => spool.add({ id, path: root, subdirectories: ['messages'] })).toThrow(RangeError)
     }
-    expect(() => spool.add({ id: 'a', path: root, drops: ['../x'] })).toThrow(RangeError)
+    expect(() => spool.add({ id: 'a', path: root, subdirectories: ['../x'] })).toThrow(RangeError)
   })
 
-  it('finds again what it claimed from a directory of any name', async () => {
+  it('recovers files from a directory with any valid name', async () => {
     const rig = createRig({
       events,
       consume() {
-        throw new Error('it never takes anything')
+        throw new Error('this consumer always fails')
       },
     })
-    const [drops = ''] = rig.inbox('a', 'Drop-2')
-    drop(drops, `${first}-x.json`)
+    const [subdirectories = ''] = rig.inbox('a', 'Subdirectory-2')
+    putFile(subdirectories, `${first}-x.json`)
     void rig.spool.start()
-    await until(() => rig.handed.length > 0)
+    await until(() => rig.delivered.length > 0)
     await rig.spool.stop()
     const second = createRig({ events, root: rig.root })
     await second.spool.start()
-    expect(second.handed).toMatchObject([{ drop: 'Drop-2', recovered: true }])
+    expect(second.delivered).toMatchObject([{ subdirectory: 'Subdirectory-2', recovered: true }])
   })
 
-  it('removes temporary files whose writer is long gone, and nothing else', async () => {
+  it('removes old temporary files, and nothing else', async () => {
     const { spool, inbox, reports } = createRig({ events, now: () => Date.now() + 3_601_000 })
     const [messages = ''] = inbox('a', 'messages')
     const old = Buffer.concat([Buffer.from(`${messages}/`), Buffer.from([0xff])])
     writeFileSync(old, '')
-    drop(messages, 'x.json.tmp')
-    // Its writer cannot keep it there by giving it a time to come.
+    putFile(messages, 'x.json.tmp')
+    // An mtime in the future does not protect it.
     utimesSync(join(messages, 'x.json.tmp'), 4_000_000_000, 4_000_000_000)
     mkdirSync(join(messages, '.tmp'))
     await spool.start()
     expect(readdirSync(messages)).toEqual(['.tmp'])
-    expect(reports).toMatchObject([{ kind: 'littered', inbox: 'a', drop: 'messages' }])
+    expect(reports).toMatchObject([{ kind: 'abandoned_files', inbox: 'a', subdirectory: 'messages' }])
   })
 
-  it('leaves temporary files alone that may still be written to', async () => {
+  it('keeps recent temporary files', async () => {
     const { spool, inbox } = createRig({ events })
     const [messages = ''] = inbox('a', 'messages')
-    drop(messages, 'x.json.tmp', 'half')
+    putFile(messages, 'x.json.tmp', 'half')
     await spool.start()
     expect(readFileSync(join(messages, 'x.json.tmp'), 'utf8')).toBe('half')
   })

@@ -1,88 +1,103 @@
-import { createBells } from './bells.ts'
 import { createClaims } from './claims.ts'
-import { createInboxState, type InboxState, wantLook } from './drop.ts'
-import { createLooking } from './looking.ts'
-import { isValidDrop, isValidInbox } from './names.ts'
-import { createPins } from './pins.ts'
-import { createPolls } from './polls.ts'
+import { createDirectoryHandles } from './directory-handles.ts'
+import { createDirectoryHealth } from './directory-health.ts'
+import { createDirectoryReporter } from './directory-reporter.ts'
+import { createInboxState, type InboxState, requestScan } from './inbox-state.ts'
+import { isValidInbox, isValidSubdirectory } from './names.ts'
+import { createOverflow } from './overflow.ts'
+import { createPartialFiles } from './partial-files.ts'
+import { createPolling } from './polling.ts'
 import { removeOldProbes } from './probe.ts'
 import { createRemover } from './remove.ts'
-import { createShedding } from './shedding.ts'
-import { createSweeps } from './sweeps.ts'
-import { createTell } from './tell.ts'
+import { createScanner } from './scanner.ts'
+import { createScheduler } from './scheduler.ts'
+import { createSweeper } from './sweeper.ts'
 import { createTimers } from './timers.ts'
-import { createTrouble } from './trouble.ts'
-import { createTurns } from './turns.ts'
 import type { ClaimedFile, Inbox, Report, WatchMode } from './types.ts'
-import { createWaits } from './waits.ts'
+import { createWatchers } from './watchers.ts'
 
 /**
- * The consumer's side of the spool: many inboxes, one consumer. This file puts the parts together:
+ * The reading side: many inboxes, one consumer. This file connects the parts, in the order a file passes them:
  *
- *   watching   bells.ts (events), polls.ts (where there are none), sweeps.ts (whatever the bells do) say when to look
- *   looking    looking.ts finds what there is, in order; trouble.ts keeps those apart that cannot be looked into
- *   turns      turns.ts takes a share from each inbox in turn, claims it and hands it over; waits.ts are the half-written
+ *   notice    watchers.ts (events), polling.ts (where events are missing) and sweeper.ts (a safety net) request scans
+ *   scan      scanner.ts lists directories and orders their files; directory-health.ts retries those that fail
+ *   schedule  scheduler.ts picks the next inbox and takes its share of files; overflow.ts removes files over the limit
+ *   claim     claims.ts moves each file out of the writer's reach and reads it
+ *   consume   the consumer gets a batch, and gives each file back with `discard` or `postpone`
+ *   finish    remove.ts removes discarded files; partial-files.ts reads postponed ones again
  *
- * A directory has a bell, unless events do not reach it (then it is polled), or it is crowded: while files come faster
- * than they are taken, rings tell nothing new and cost a lot, so the bell comes down until it is calm. Whatever the
- * bells do, every directory is swept at long intervals.
+ * The spool itself is created → started → stopped. Before `start` it only collects inboxes; after `stop` nothing
+ * happens.
  */
 export interface SpoolOptions {
-  /** where claimed files lie: outside every mount, on the file system of the inboxes */
+  /** where claimed files are kept: on the same file system as the inboxes, and mounted into no sandbox */
   claimed: string
-  /** larger than every number that was ever given to a claim */
+  /** larger than every `seq` that was ever used */
   firstSeq: number
   /** bytes; a larger file is claimed but not read */
   fileLimit: number
-  /** files waiting per inbox; the newest beyond it are thrown away and counted */
+  /** files waiting per inbox; the newest beyond it are removed unread and counted */
   waitingLimit: number
+  /** `auto`: use file events if a test shows that they arrive; `off`: poll */
   events: 'auto' | 'off'
+  /** without events, an inbox is polled this often after a file came; default 5 */
   pollMinMs?: number
+  /** and at least this often while nothing comes; default 1000 */
   pollMaxMs?: number
+  /** every directory is checked for changes this often, whatever the events say; default 60,000 */
   sweepMs?: number
+  /** how long after its last change a file may be half-written, five times as long at most; default 2000 */
   graceMs?: number
   /**
-   * While files come less than this apart, the process does not sleep between them: waking up, with everything fallen
-   * out of the processor's caches, takes longer than handling a file. 0: it always sleeps.
+   * While files come less than this apart, the process does not sleep between them: waking up with cold CPU caches
+   * takes longer than handling a file. 0 means always sleep; default 10.
    */
   spinMs?: number
   /**
-   * Takes a batch: files of one inbox in order, inboxes in turn. Each file has to be given back, now or later, with
-   * `discard` (it is done with) or `wait` (it seems half-written). Throwing means that none of it was taken.
+   * Gets a batch: files of one inbox in order, a share from each inbox. Give each file back, now or later, with
+   * `discard` (done) or `postpone` (looks half-written). If it throws, the whole batch is handed over again.
    */
   consume(files: readonly ClaimedFile[]): void | Promise<void>
-  /** how many files of the inbox may be taken now, and when to ask again if none */
+  /** how many files of the inbox may be taken now, and when to ask again if none; default: no limit */
   allowance?(inbox: string): { files: number; retryMs: number }
   report(report: Report): void
-  /** called at each step with its name; tests end the process there */
+  /** called at each step with its name; tests kill the process there */
   fault?(step: 'listed' | 'claimed' | 'gathered' | 'discarding'): void
   now?(): number
 }
 
 export interface Spool {
-  /** resolves when everything that was waiting has been consumed, or `stop` was called */
+  /** resolves when everything that was waiting is consumed, or when `stop` is called */
   start(): Promise<void>
   add(inbox: Inbox): void
   remove(inbox: string): void
-  wait(file: ClaimedFile): void
+  /** the file looks half-written: it comes again when it has changed or its grace time is over */
+  postpone(file: ClaimedFile): void
+  /** the files are done and can be removed */
   discard(files: readonly ClaimedFile[]): void
-  /** has a file of ours handled as if the inbox had posted it; an error code if it cannot be moved, or not yet */
-  adopt(path: string, inbox: string, drop: string, name: string): string | undefined
-  /** look now, whatever the bells say */
-  look(inbox: string): void
+  /**
+   * processes a file of ours as if the inbox had posted it; returns an error code if it cannot be moved (`EAGAIN`:
+   * not started yet)
+   */
+  adopt(path: string, inbox: string, subdirectory: string, name: string): string | undefined
+  /** scans the inbox now, without waiting for an event */
+  scan(inbox: string): void
   mode(inbox: string): WatchMode | undefined
-  /** calls back when whatever lies in the inbox now has been consumed, also what seems half-written; not after `stop` */
-  whenThrough(inbox: string, then: () => void): void
+  /**
+   * calls back when everything now in the inbox is consumed, including files that look half-written; never after
+   * `stop`
+   */
+  whenDrained(inbox: string, then: () => void): void
   /** whether files are known to be waiting */
   busy(): boolean
-  /** resolves when the batch that is being consumed has been */
+  /** resolves when the current batch is consumed */
   stop(): Promise<void>
 }
 
 export function createSpool(options: SpoolOptions): Spool {
   const { report, waitingLimit, pollMinMs = 5, pollMaxMs = 1000, sweepMs = 60_000 } = options
   const { graceMs = 2000, spinMs = 10, now = Date.now } = options
-  // Pauses are counted by a clock that nobody sets back.
+  // Durations use a clock that cannot be set back.
   const clock = () => performance.now()
   const fault = options.fault ?? (() => {})
   const inboxes = new Map<string, InboxState>()
@@ -97,73 +112,73 @@ export function createSpool(options: SpoolOptions): Spool {
   })
   const remover = createRemover(message => report({ kind: 'not_removed', message }))
   const timers = createTimers(isStopped)
-  const tell = createTell(report)
-  const pins = createPins()
-  const makeReady = (inbox: InboxState) => turns.makeReady(inbox)
-  const trouble = createTrouble({ tell, clock })
-  const polls = createPolls({
+  const reportDirectory = createDirectoryReporter(report)
+  const handles = createDirectoryHandles()
+  const makeReady = (inbox: InboxState) => scheduler.makeReady(inbox)
+  const directoryHealth = createDirectoryHealth({ reportDirectory, clock })
+  const polling = createPolling({
     minMs: pollMinMs,
     maxMs: pollMaxMs,
     clock,
     timers,
-    tell,
+    reportDirectory,
     report,
     isStarted: () => started,
-    isWaiting: trouble.isWaiting,
+    isBackingOff: directoryHealth.isBackingOff,
     makeReady,
   })
-  const bells = createBells({
+  const watchers = createWatchers({
     events: options.events,
     claimed: options.claimed,
     clock,
     isStopped,
-    tell,
-    pins,
-    polls,
-    trouble,
+    reportDirectory,
+    handles,
+    polling,
+    directoryHealth,
     makeReady,
-    deluge: () => looking.distrustRings(),
+    burst: () => scanner.distrustEvents(),
   })
-  const sweeps = createSweeps({
+  const sweeper = createSweeper({
     sweepMs,
     now,
     inboxes: () => inboxes.values(),
-    bells,
-    pins,
-    trouble,
+    watchers,
+    handles,
+    directoryHealth,
     makeReady,
   })
-  const looking = createLooking({
+  const scanner = createScanner({
     waitingLimit,
     now,
     timers,
-    tell,
-    pins,
-    polls,
-    bells,
-    trouble,
+    reportDirectory,
+    handles,
+    polling,
+    watchers,
+    directoryHealth,
     makeReady,
     listed: () => fault('listed'),
   })
-  const waits = createWaits({
+  const partialFiles = createPartialFiles({
     graceMs,
     now,
     clock,
     timers,
     claims,
-    due: file => turns.takeFirst([file]),
+    due: file => scheduler.addPriority([file]),
   })
-  const turns = createTurns({
+  const scheduler = createScheduler({
     spinMs,
     now,
     isStopped,
     timers,
     claims,
-    pins,
-    trouble,
-    looking,
-    shedding: createShedding({ waitingLimit, pins, trouble, report }),
-    waits,
+    handles,
+    directoryHealth,
+    scanner,
+    overflow: createOverflow({ waitingLimit, handles, directoryHealth, report }),
+    partialFiles,
     consume: options.consume,
     allowance: options.allowance,
     report,
@@ -172,68 +187,69 @@ export function createSpool(options: SpoolOptions): Spool {
 
   return {
     async start() {
-      turns.takeFirst(claims.recover())
+      scheduler.addPriority(claims.recover())
       removeOldProbes(options.claimed)
-      await bells.probe()
+      await watchers.probe()
       if (stopped) return
       started = true
-      sweeps.start()
-      await turns.start()
+      sweeper.start()
+      await scheduler.start()
     },
     add(inbox) {
       if (inboxes.has(inbox.id)) return
-      if (!isValidInbox(inbox.id) || !inbox.drops.every(isValidDrop)) {
+      if (!isValidInbox(inbox.id) || !inbox.subdirectories.every(isValidSubdirectory)) {
         throw new RangeError(
-          `${JSON.stringify(inbox.id)} or one of its directories has a name that no claim can carry`,
+          `${JSON.stringify(inbox.id)} or one of its subdirectories is not a valid name: use letters, digits, - and _`,
         )
       }
       const state = createInboxState(inbox)
       inboxes.set(inbox.id, state)
-      turns.enter(state)
+      scheduler.add(state)
     },
     remove(id) {
       const inbox = inboxes.get(id)
       if (!inbox) return
-      turns.leave(inbox)
-      for (const drop of inbox.drops) bells.leave(drop)
-      polls.forget(inbox)
+      scheduler.remove(inbox)
+      for (const subdirectory of inbox.subdirectories) watchers.release(subdirectory)
+      polling.forget(inbox)
       inboxes.delete(id)
     },
-    wait: file => waits.begin(file, inboxes.get(file.inbox)),
+    postpone: file => partialFiles.add(file, inboxes.get(file.inbox)),
     discard(files) {
-      for (const file of files) waits.end(file)
+      for (const file of files) partialFiles.remove(file)
       fault('discarding')
       remover.remove(files.map(file => file.path))
     },
-    adopt(path, inbox, drop, name) {
-      // Before the claims of an earlier process are known, its number could be one of theirs.
+    adopt(path, inbox, subdirectory, name) {
+      // Until the claims of an earlier process are known, the new `seq` could be one of theirs.
       if (!started) return 'EAGAIN'
-      const file = claims.adopt(path, inbox, drop, name)
+      const file = claims.adopt(path, inbox, subdirectory, name)
       if (typeof file === 'string') return file
-      turns.takeFirst([file])
+      scheduler.addPriority([file])
       return undefined
     },
-    look(id) {
+    scan(id) {
       const inbox = inboxes.get(id)
       if (!inbox) return
-      for (const drop of inbox.drops) wantLook(drop)
+      for (const subdirectory of inbox.subdirectories) requestScan(subdirectory)
       makeReady(inbox)
     },
     mode(id) {
       const inbox = inboxes.get(id)
       return inbox && (inbox.polling ? 'polling' : 'events')
     },
-    whenThrough(id, then) {
+    whenDrained(id, then) {
       const inbox = inboxes.get(id)
-      if (inbox) turns.whenThrough(inbox, then)
+      if (inbox) scheduler.whenDrained(inbox, then)
       else then()
     },
-    busy: turns.isBusy,
+    busy: scheduler.isBusy,
     async stop() {
       stopped = true
-      sweeps.stop()
-      for (const inbox of inboxes.values()) for (const drop of inbox.drops) bells.leave(drop)
-      await turns.stop()
+      sweeper.stop()
+      for (const inbox of inboxes.values())
+        for (const subdirectory of inbox.subdirectories) watchers.release(subdirectory)
+      await scheduler.stop()
       timers.cancelAll()
       await remover.close()
     },

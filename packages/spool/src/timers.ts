@@ -1,4 +1,4 @@
-/** What is to happen later, and not at all once the spool has stopped. */
+/** Timers that do nothing once the spool has stopped. */
 export interface Timers {
   later(ms: number, work: () => void): NodeJS.Timeout
   cancel(timer: NodeJS.Timeout | undefined): void

@@ -1,52 +1,51 @@
 /**
- * Files that cross a trust boundary, without meaning. An *inbox* is one writer's set of directories ("drops"); whose
- * inbox a file lies in is the only thing that says who wrote it (promise 2).
+ * An inbox is one writer's set of directories. The inbox that a file lies in is the only thing that says who wrote
+ * it. The spool does not look at what the files mean.
  *
- * A file's states are directories, so that `ls` shows them:
- *
- *   written      ipc/{inbox}/{drop}/{name}.json.tmp     the writer's
- *   posted       ipc/{inbox}/{drop}/{name}.json         the writer's until it is claimed
- *   claimed      spool/{n}/{seq}~{inbox}~{drop}~{name}  ours: renamed out of the writer's reach, then read
- *   gone         the consumer has stored what it asks for, and removed it
- *   quarantined  errors/{inbox}-{id}-{name}.error       with `.error.json` beside it: why
+ * A file's state is the directory it lies in, so `ls` shows it:
+ *   writing      ipc/{inbox}/{subdirectory}/.tmp/…              belongs to the writer
+ *   posted       ipc/{inbox}/{subdirectory}/{name}.json         belongs to the writer until it is claimed
+ *   claimed      spool/{n}/{seq}~{inbox}~{subdirectory}~{name}  ours: the writer cannot reach it, and now it is read
+ *   removed      the consumer stored what it needs and discarded the file
+ *   quarantined  errors/{inbox}-e.{seq}-{name}.error            refused; `.error.json` beside it says why
  */
 export interface Inbox {
   /** letters, digits, `-` and `_`; part of the claimed file's name */
   id: string
-  /** the directory that holds the drops */
+  /** the directory that contains the subdirectories */
   path: string
-  /** names of the subdirectories to take files from */
-  drops: readonly string[]
-  /** those of them in which nothing is in a hurry: looked into when swept, without a watch of their own */
+  /** names of the subdirectories that are read */
+  subdirectories: readonly string[]
+  /** subdirectories that are not urgent: the sweeper checks them, and they get no watcher */
   sweptOnly?: readonly string[]
 }
 
-/** Why a file is not read. Decided from the outside of the file alone. */
+/** Why the text of a file is not available. */
 export type Problem = 'bad_name' | 'not_a_file' | 'too_large' | 'invalid_utf8' | 'unreadable'
 
 export interface ClaimedFile {
-  /** rises by one for each claim; never used twice in the life of a data directory */
+  /** rises by one with each claim; never used twice in one data directory */
   seq: number
   inbox: string
-  drop: string
-  /** the name it was posted under (made harmless where `problem` is `bad_name`) */
+  subdirectory: string
+  /** the name it was posted under (unsafe characters are replaced if `problem` is `bad_name`) */
   name: string
-  /** where it lies now */
+  /** where the claimed file is now */
   path: string
   inode: number
   mtimeUs: number
   size: number
   text: string
   problem: Problem | undefined
-  /** handed over before, by this process or an earlier one; the consumer's journal knows whether it was taken */
+  /** was delivered before, by this or an earlier process; the consumer's journal knows whether it was stored */
   recovered: boolean
-  /** may still be growing: a writer that does not rename gets a short grace (promise 1) */
+  /** the writer may still be writing: one that does not rename gets a short grace time */
   mayGrow: boolean
 }
 
 export type WatchMode = 'events' | 'polling'
 
-/** Things an operator wants to know about a directory. Each is reported when it begins, not again and again. */
+/** What an operator wants to know about a directory. Each problem is reported once, when it starts. */
 export type ReportKind =
   | 'missing'
   | 'appeared'
@@ -57,21 +56,21 @@ export type ReportKind =
   | 'claimable'
   | 'watch_refused'
   | 'missed_event'
-  | 'noisy'
+  | 'too_many_events'
   | 'mode'
-  | 'shed'
-  | 'littered'
+  | 'overflow'
+  | 'abandoned_files'
   | 'not_removed'
   | 'consumer_failed'
 
 export interface Report {
   kind: ReportKind
   inbox?: string
-  drop?: string
-  /** what happened and what to do, in a sentence */
+  subdirectory?: string
+  /** what happened and what to do, in one sentence */
   message: string
   mode?: WatchMode
-  /** how many files, for `shed` */
+  /** number of removed files, for `overflow` */
   count?: number
 }
 

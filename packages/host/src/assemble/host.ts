@@ -472,7 +472,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
     }
   }
   const respond = (report: Report) => {
-    if (report.kind === 'shed' && report.inbox !== undefined && report.count) {
+    if (report.kind === 'overflow' && report.inbox !== undefined && report.count) {
       quarantine.count(
         report.inbox,
         'too_many_waiting',
@@ -501,7 +501,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
       leaving.delete(folder)
       agents?.queue.kick()
     }
-    running.whenThrough(folder, () => retries.inBackground('forgetting what a run has read', forget))
+    running.whenDrained(folder, () => retries.inBackground('forgetting what a run has read', forget))
   }
   /** who waits for the end of a group's session */
   const ends = new Map<string, () => void>()
@@ -517,7 +517,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
         agents?.queue.close(folder, session.runId)
         await promise
       }
-      await new Promise<void>(resolve => running.whenThrough(folder, resolve))
+      await new Promise<void>(resolve => running.whenDrained(folder, resolve))
       // One that found its place taken would lie there afterwards.
       replies.clear(folder)
       return true
@@ -638,7 +638,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           const isAtWork = () =>
             agents?.queue.running().some(({ group, state }) => group === folder && state === 'working')
           // Its next turn may have begun meanwhile, and somebody waits for that one.
-          running.whenThrough(folder, () => isAtWork() || requests.turnStopped(folder))
+          running.whenDrained(folder, () => isAtWork() || requests.turnStopped(folder))
         },
         gone: folder => {
           requests.containerGone(folder)
@@ -647,7 +647,7 @@ export async function openHost(config: Config, options: OpenOptions): Promise<Ho
           ends.delete(folder)
           runIsOver(folder)
         },
-        decided: folder => new Promise(resolve => running.whenThrough(folder, resolve)),
+        decided: folder => new Promise(resolve => running.whenDrained(folder, resolve)),
         mayBegin: folder => !leaving.has(folder) && !wiper.isWiping(folder),
         tasksChanged: folder => {
           changes.note('tasks')

@@ -1,6 +1,6 @@
 import { constants, lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { errorCode, type PinnedDirectory, pinDirectory } from '@hatchway/spool'
+import { type DirectoryHandle, errorCode, openDirectory } from '@hatchway/spool'
 
 /**
  * Goes through a tree that agents may change at the same time. Each directory is held by its handle and no link is ever
@@ -31,7 +31,7 @@ const deepest = 150
 const namesAtOnce = 200
 
 export async function* walk(root: string, at: string, options: WalkOptions): AsyncGenerator<Found> {
-  const directory = pinDirectory(root)
+  const directory = openDirectory(root)
   if (typeof directory === 'string') {
     if (directory !== 'missing') options.leftOut(at, directory)
     return
@@ -44,7 +44,7 @@ export async function* walk(root: string, at: string, options: WalkOptions): Asy
 }
 
 async function* within(
-  directory: PinnedDirectory,
+  directory: DirectoryHandle,
   at: string,
   options: WalkOptions,
   depth: number,
@@ -85,7 +85,7 @@ async function* one(place: string, path: string, options: WalkOptions, depth: nu
   if (outside.isSymbolicLink()) return yield { ...about, kind: 'link', target: readlinkSync(place) }
   if (!outside.isDirectory()) return options.leftOut(path, 'it is neither a file nor a directory')
   if (depth >= deepest) return options.leftOut(path, 'it is too deep')
-  const directory = pinDirectory(place)
+  const directory = openDirectory(place)
   if (typeof directory === 'string') return options.leftOut(path, directory)
   try {
     yield { ...about, kind: 'directory' }

@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialects, type Group, inboundDirectories } from '@hatchway/protocol'
-import { type Inbox, type Owner, pinDirectory } from '@hatchway/spool'
+import { type Inbox, type Owner, openDirectory } from '@hatchway/spool'
 
 /**
  * Where everything lies below the data directory. Only `ipc/{folder}`, `groups/{folder}`, `worktrees/{folder}`,
@@ -69,7 +69,7 @@ export function inboxOf(layout: Layout, group: Pick<Group, 'folder' | 'dialect' 
   return {
     id: group.folder,
     path: join(layout.ipc, group.folder),
-    drops: dropsOf(group),
+    subdirectories: dropsOf(group),
     sweptOnly: registers ? [] : ['groups'],
   }
 }
@@ -109,7 +109,7 @@ export function ownedDirectory(path: string, owner: Owner | undefined): void {
     throw error
   }
   if (!owner) return
-  const made = pinDirectory(path)
+  const made = openDirectory(path)
   if (typeof made === 'string') return
   try {
     chownSync(made.path, owner.uid, owner.gid)

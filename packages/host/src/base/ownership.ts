@@ -2,7 +2,7 @@ import { chownSync, lchownSync, lstatSync, readdirSync, type Stats } from 'node:
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
-import { errorCode, type Owner, type PinnedDirectory, pinDirectory } from '@hatchway/spool'
+import { type DirectoryHandle, errorCode, type Owner, openDirectory } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Layout } from './layout.ts'
 import type { Owners } from './owners.ts'
@@ -126,7 +126,7 @@ export async function giveGroup(
   for (const place of places) {
     const found = lstatSync(place, { throwIfNoEntry: false })
     if (!found?.isDirectory() || belongsTo(found, owner)) continue
-    const pinned = pinDirectory(place)
+    const pinned = openDirectory(place)
     if (typeof pinned === 'string') continue
     try {
       if (found.uid !== 0) await giveContents(pinned, found.uid, walk, 0)
@@ -146,7 +146,7 @@ interface Walk {
 }
 
 async function giveContents(
-  directory: PinnedDirectory,
+  directory: DirectoryHandle,
   before: number,
   walk: Walk,
   depth: number,
@@ -163,7 +163,7 @@ async function giveContents(
       if (isTheirs) give(() => lchownSync(path, owner.uid, owner.gid), walk)
       continue
     }
-    const inner = depth < deepest ? pinDirectory(path) : 'too deep'
+    const inner = depth < deepest ? openDirectory(path) : 'too deep'
     if (typeof inner === 'string') continue
     try {
       await giveContents(inner, before, walk, depth + 1)

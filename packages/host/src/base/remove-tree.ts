@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { basename } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { errorCode, type PinnedDirectory, pinDirectory } from '@hatchway/spool'
+import { type DirectoryHandle, errorCode, openDirectory } from '@hatchway/spool'
 
 /**
  * Removes what an agent may have filled, also where it has locked a directory against us. Whoever filled it may still be
@@ -42,7 +42,7 @@ export async function empty(path: string): Promise<void> {
   if (!top) return
   const mark = `.gone-${randomUUID()}-`
   let count = 0
-  const removeAll = async (directory: PinnedDirectory): Promise<boolean> => {
+  const removeAll = async (directory: DirectoryHandle): Promise<boolean> => {
     // Any bytes can be a name, and every byte is a character of this encoding.
     const entries = opendirSync(directory.path, { encoding: 'latin1' })
     let found = false
@@ -84,10 +84,10 @@ export async function empty(path: string): Promise<void> {
 }
 
 /** undefined: there is none. One that its owner has locked is unlocked: nobody may shut out what is for the next run. */
-export function openUnlocked(path: string): PinnedDirectory | undefined {
+export function openUnlocked(path: string): DirectoryHandle | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found?.isDirectory() && (found.mode & 0o700) !== 0o700) unlock(path)
-  const directory = pinDirectory(path)
+  const directory = openDirectory(path)
   if (directory === 'missing') return undefined
   if (typeof directory !== 'string') return directory
   throw new Error(`${basename(path)}/ cannot be emptied: it is ${directory.replaceAll('_', ' ')}.`)

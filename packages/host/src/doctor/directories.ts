@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, lchownSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DialectName } from '@hatchway/protocol'
-import { errorCode, type Owner, pinDirectory } from '@hatchway/spool'
+import { errorCode, type Owner, openDirectory } from '@hatchway/spool'
 import { createGroupDirectories, createLayout, directoriesOf, type Layout } from '../base/layout.ts'
 import { ownerFor } from '../base/owners.ts'
 import { giveGroup } from '../base/ownership.ts'
@@ -142,7 +142,7 @@ function set(
   const done: string[] = []
   const failed: string[] = []
   for (const one of wanted) {
-    const directory = pinDirectory(one.path)
+    const directory = openDirectory(one.path)
     if (typeof directory === 'string') {
       failed.push(one.path)
       continue
@@ -238,7 +238,7 @@ function strangeFiles(
 function giveFiles(found: readonly Strange[]): string {
   let given = 0
   for (const { directory, name, owner } of found) {
-    const pinned = pinDirectory(directory)
+    const pinned = openDirectory(directory)
     if (typeof pinned === 'string') continue
     try {
       lchownSync(join(pinned.path, name), owner.uid, owner.gid)

@@ -34,7 +34,7 @@ export function decode(file: ClaimedFile, limits: { fileBytes: number; jsonDepth
   if ('body' in parsed)
     return {
       kind: 'translated',
-      translation: translate({ directory: file.drop, sender: file.inbox, body: parsed.body }),
+      translation: translate({ directory: file.subdirectory, sender: file.inbox, body: parsed.body }),
     }
   if (parsed.incomplete && file.mayGrow) return { kind: 'half_written' }
   return { kind: 'refused', refusal: parsed.refusal }

@@ -46,7 +46,7 @@ export interface IntakeOptions {
   config: Config
   store: Store
   positions: Positions
-  spool(): Pick<Spool, 'wait'>
+  spool(): Pick<Spool, 'postpone'>
   effects: Effects
   rate: RateLimit
   log: Logger
@@ -111,7 +111,7 @@ export function createIntake(options: IntakeOptions): Intake {
     const row: CommandRow = {
       seq: file.seq,
       group: file.inbox,
-      directory: file.drop,
+      directory: file.subdirectory,
       file: file.name,
       inode: file.inode,
       mtimeUs: file.mtimeUs,
@@ -278,7 +278,7 @@ export function createIntake(options: IntakeOptions): Intake {
         file.mtimeUs = countable(file.mtimeUs)
         const result = decode(file, limits)
         if (result.kind === 'half_written') {
-          spool().wait(file)
+          spool().postpone(file)
           continue
         }
         taken.push(file)

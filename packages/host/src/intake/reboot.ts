@@ -29,7 +29,8 @@ export function createReboot(store: Store, currentBoot = bootId()): Reboot {
     )
   }
   return {
-    handledBefore: file => known?.get(keyOf(file.inbox, file.drop, file.name, file.inode, file.mtimeUs)),
+    handledBefore: file =>
+      known?.get(keyOf(file.inbox, file.subdirectory, file.name, file.inode, file.mtimeUs)),
     over() {
       known = undefined
       store.setMeta('boot', currentBoot)

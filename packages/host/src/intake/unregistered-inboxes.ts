@@ -35,10 +35,10 @@ export function watchUnregisteredInboxes(options: {
     for (const folder of readdirSync(ipc)) {
       if (isRegistered(folder) || !folderSchema.safeParse(folder).success) continue
       const path = join(ipc, folder)
-      const drops = possibleDrops.filter(drop => isDirectory(join(path, drop)))
-      if (drops.length === 0 || known.get(folder) === drops.join()) continue
-      known.set(folder, drops.join())
-      add({ id: folder, path, drops })
+      const subdirectories = possibleDrops.filter(name => isDirectory(join(path, name)))
+      if (subdirectories.length === 0 || known.get(folder) === subdirectories.join()) continue
+      known.set(folder, subdirectories.join())
+      add({ id: folder, path, subdirectories })
     }
   }
 

@@ -44,7 +44,7 @@ export function warmUp(config: Config): void {
     config,
     store,
     positions: createPositions(store),
-    spool: () => ({ wait: () => {} }),
+    spool: () => ({ postpone: () => {} }),
     effects: { settle: () => {}, finishBatch: () => {}, apply: () => {}, decided: () => {} },
     rate: createRateLimit({ perMinute: config.limits.commandsPerMinute }),
     log: pino({ level: 'silent' }),
@@ -68,7 +68,7 @@ export function warmUp(config: Config): void {
 const fileOf = (seq: number, text: string): ClaimedFile => ({
   seq,
   inbox: 'rehearsal',
-  drop: 'messages',
+  subdirectory: 'messages',
   name: `${seq}.json`,
   path: '',
   inode: seq,

@@ -9,7 +9,7 @@ import {
   renderReply,
   replyAddressSchema,
 } from '@hatchway/protocol'
-import { pinDirectory, post } from '@hatchway/spool'
+import { openDirectory, post } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import { type Layout, ownedDirectory } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
@@ -199,7 +199,7 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
     },
     endProgress(group, address) {
       if (!begun.delete(`${group}/${address.id}`)) return
-      const pinned = pinDirectory(join(layout.ipc, group, address.directory))
+      const pinned = openDirectory(join(layout.ipc, group, address.directory))
       if (typeof pinned === 'string') return
       try {
         remove(`${pinned.path}/${address.id}.progress.json`)
@@ -229,7 +229,7 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
 const answerDirectories: readonly string[] = replyAddressSchema.shape.directory.options
 
 function answersIn(path: string): string[] {
-  const pinned = pinDirectory(path)
+  const pinned = openDirectory(path)
   if (typeof pinned === 'string') return []
   try {
     return readdirSync(pinned.path).filter(name => name.endsWith('.json'))
@@ -240,7 +240,7 @@ function answersIn(path: string): string[] {
 
 /** Only names are touched, never what a link leads to; what its owner keeps from us stays. */
 function removeFrom(path: string, names: readonly string[], before?: number): void {
-  const pinned = pinDirectory(path)
+  const pinned = openDirectory(path)
   if (typeof pinned === 'string') return
   try {
     for (const name of names) remove(`${pinned.path}/${name}`, before)

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialects, type Group, type OutgoingFile, type Services, type Task } from '@hatchway/protocol'
-import { pinDirectory, post } from '@hatchway/spool'
+import { openDirectory, post } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Fault } from '../base/fault.ts'
 import type { Layout } from '../base/layout.ts'
@@ -252,7 +252,7 @@ const inOrder = (tasks: readonly Task[]): Task[] =>
 
 /** A dialect that has no such file for this group: what lies there was meant for somebody else's eyes. */
 function remove(directory: string, name: string): void {
-  const pinned = pinDirectory(directory)
+  const pinned = openDirectory(directory)
   if (typeof pinned === 'string') return
   try {
     const path = `${pinned.path}/${name}`
@@ -264,7 +264,7 @@ function remove(directory: string, name: string): void {
 
 /** Whether the file is there already, word for word. A link, or anything that is no plain file, is not it. */
 function isWritten(directory: string, file: OutgoingFile): boolean {
-  const pinned = pinDirectory(directory)
+  const pinned = openDirectory(directory)
   if (typeof pinned === 'string') return false
   try {
     const path = `${pinned.path}/${file.path}`

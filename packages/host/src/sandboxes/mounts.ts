@@ -1,7 +1,7 @@
 import { chownSync, lstatSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
-import { type Owner, pinDirectory } from '@hatchway/spool'
+import { type Owner, openDirectory } from '@hatchway/spool'
 import { type Layout, ownedDirectory } from '../base/layout.ts'
 import { type CheckedMounts, checkMounts, type MountRequest, type MountRules } from './allowed-mounts.ts'
 import type { Mount } from './types.ts'
@@ -90,7 +90,7 @@ const notADirectory = (path: string): string | undefined =>
  * home that is not exactly where we think would let the sandbox choose which directory of the host it gets.
  */
 function ensureHome(folder: string, home: string, owner: Owner | undefined): string | undefined {
-  const pinned = pinDirectory(folder)
+  const pinned = openDirectory(folder)
   if (typeof pinned === 'string') return `${folder} is not a directory that can be opened (${pinned}).`
   try {
     const made = makeDirectory(join(pinned.path, '.home'))
@@ -98,7 +98,7 @@ function ensureHome(folder: string, home: string, owner: Owner | undefined): str
     if (!found.isDirectory() || realpathSync(home) !== join(realpathSync(folder), '.home'))
       return `${home} is not a directory. An agent may have put a link in its place: look at it, then remove it.`
     if (made && owner) {
-      const inner = pinDirectory(join(pinned.path, '.home'))
+      const inner = openDirectory(join(pinned.path, '.home'))
       if (typeof inner === 'string') return `${home} was taken away while it was made.`
       try {
         chownSync(inner.path, owner.uid, owner.gid)

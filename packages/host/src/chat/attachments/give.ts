@@ -1,7 +1,7 @@
 import { chownSync, constants, mkdirSync, unlinkSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorCode, type Owner, type PinnedDirectory, pinDirectory } from '@hatchway/spool'
+import { type DirectoryHandle, errorCode, type Owner, openDirectory } from '@hatchway/spool'
 import { ServiceRefusal } from '../../services/define.ts'
 import { writeAll } from './file-store.ts'
 
@@ -37,9 +37,9 @@ export async function putInFolder(
 }
 
 export function removeFromFolder(folder: string, name: string): void {
-  const parent = pinDirectory(folder)
+  const parent = openDirectory(folder)
   if (typeof parent === 'string') return
-  const directory = pinDirectory(join(parent.path, attachmentsDirectory))
+  const directory = openDirectory(join(parent.path, attachmentsDirectory))
   parent.close()
   if (typeof directory === 'string') return
   try {
@@ -62,15 +62,15 @@ async function create(path: string): Promise<FileHandle> {
   return open(path, flags, 0o600)
 }
 
-function pinAttachments(folder: string, owner: Owner | undefined): PinnedDirectory {
-  const parent = pinDirectory(folder)
+function pinAttachments(folder: string, owner: Owner | undefined): DirectoryHandle {
+  const parent = openDirectory(folder)
   if (typeof parent === 'string') {
     throw new ServiceRefusal('wrong_state', 'The group has no folder to put files into.')
   }
   try {
     const path = join(parent.path, attachmentsDirectory)
     const isNew = made(path)
-    const directory = pinDirectory(path)
+    const directory = openDirectory(path)
     if (typeof directory === 'string') {
       throw new ServiceRefusal(
         'wrong_state',

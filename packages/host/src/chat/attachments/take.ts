@@ -2,7 +2,7 @@ import { constants, lstatSync, type Stats, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ErrorCode } from '@hatchway/protocol'
-import { errorCode, type Owner, type PinnedDirectory, pinDirectory } from '@hatchway/spool'
+import { type DirectoryHandle, errorCode, type Owner, openDirectory } from '@hatchway/spool'
 import { inside } from '../../sandboxes/mounts.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { quoted } from './names.ts'
@@ -71,12 +71,12 @@ export async function takeFile(folder: Folder, path: string, limit: number): Pro
   }
 }
 
-function descend({ path: root, reader }: Folder, names: readonly string[], path: string): PinnedDirectory {
-  const first = pinDirectory(root)
+function descend({ path: root, reader }: Folder, names: readonly string[], path: string): DirectoryHandle {
+  const first = openDirectory(root)
   if (typeof first === 'string') throw refuse('not_found', path, 'is not there: the group has no folder.')
-  let here: PinnedDirectory = first
+  let here: DirectoryHandle = first
   for (const name of names) {
-    const inner = name.length > longestName ? 'missing' : pinDirectory(join(here.path, name))
+    const inner = name.length > longestName ? 'missing' : openDirectory(join(here.path, name))
     here.close()
     if (typeof inner === 'string') {
       throw inner === 'not_a_directory'
@@ -93,7 +93,7 @@ function descend({ path: root, reader }: Folder, names: readonly string[], path:
 }
 
 async function openFile(
-  directory: PinnedDirectory,
+  directory: DirectoryHandle,
   name: string,
   reader: Owner | undefined,
   path: string,

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
-import { errorCode, pinDirectory, post } from '@hatchway/spool'
+import { errorCode, openDirectory, post } from '@hatchway/spool'
 import { z } from 'zod'
 import { type Layout, ownedDirectory } from '../../base/layout.ts'
 import { done, type Refused, refused } from '../../base/outcome.ts'
@@ -59,7 +59,7 @@ export function createPeriodicAgents(options: {
     const directory = join(layout.groups, folder)
     const isNew = lstatSync(directory, { throwIfNoEntry: false }) === undefined
     const inDirectory = (work: (path: string) => void) => {
-      const pinned = pinDirectory(directory)
+      const pinned = openDirectory(directory)
       if (typeof pinned === 'string') return
       try {
         work(pinned.path)

@@ -2,10 +2,10 @@ import { lstatSync, opendirSync, unlinkSync } from 'node:fs'
 import { parseStrict, type RunEvent } from '@hatchway/protocol'
 import {
   createFileReader,
+  type DirectoryHandle,
   errorCode,
   type FileContent,
-  type PinnedDirectory,
-  pinDirectory,
+  openDirectory,
 } from '@hatchway/spool'
 import { notice } from './foreign.ts'
 import type { Outlet } from './types.ts'
@@ -67,7 +67,7 @@ export function createOutletReader(path: string, { directory: name, meaning }: O
 
   return {
     *look(last) {
-      const directory = pinDirectory(path)
+      const directory = openDirectory(path)
       if (typeof directory === 'string') return
       try {
         for (const file of namesIn(directory)) {
@@ -84,7 +84,7 @@ export function createOutletReader(path: string, { directory: name, meaning }: O
 /** By their numbers: a clock that began at the machine's start has ever more digits. */
 let byNumber: Intl.Collator | undefined
 
-function namesIn({ path }: PinnedDirectory): string[] {
+function namesIn({ path }: DirectoryHandle): string[] {
   const names: string[] = []
   const entries = opendirSync(path, { bufferSize: 256 })
   try {

@@ -9,7 +9,7 @@ import {
 } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { join } from 'node:path'
-import { type Owner, pinDirectory } from '@hatchway/spool'
+import { type Owner, openDirectory } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { SentTexts } from '../../sandboxes/sent-texts.ts'
 import type { ModelProblem } from './health.ts'
@@ -246,7 +246,7 @@ async function listen(
   directory: string,
   owner: Owner | undefined,
 ): Promise<() => void> {
-  const pinned = pinDirectory(directory)
+  const pinned = openDirectory(directory)
   if (typeof pinned === 'string') throw new Error(`${directory} cannot be opened: ${pinned}`)
   try {
     const path = join(pinned.path, 'model.sock')

@@ -2,61 +2,61 @@ import { mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { post } from './post.ts'
-import { createRig, drop, run, startChild, temporaryFolder, until } from './rig.ts'
+import { createRig, putFile, run, startChild, temporaryFolder, until } from './rig.ts'
 
 const first = 1_700_000_000_000
 const eventLoopTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** A rig that remembers, in order, when a directory was listed and when a file was claimed. */
+/** A rig that records, in order, when a directory was listed and when a file was claimed. */
 function createStepRig() {
   const steps: string[] = []
   const rig = createRig({ fault: step => void steps.push(step) })
-  /** posts one file into silence; the first step that is taken for it */
-  const stepAfter = async (directory: string) => {
-    // Until the look that follows the file before is over.
+  /** posts one file while the spool is idle; returns the first step taken for it */
+  const firstStepAfter = async (directory: string) => {
+    // Wait for the scan that follows the previous file.
     while (rig.spool.busy()) await eventLoopTurn()
     await eventLoopTurn()
     steps.length = 0
-    const expected = rig.handed.length + 1
+    const expected = rig.delivered.length + 1
     post(directory, '{}')
-    await until(() => rig.handed.length === expected)
+    await until(() => rig.delivered.length === expected)
     return steps[0]
   }
-  return { ...rig, steps, stepAfter }
+  return { ...rig, steps, firstStepAfter }
 }
 
-describe('a lone ring', () => {
-  it('has its file taken without a look, which follows', async () => {
-    const { spool, inbox, steps, stepAfter } = createStepRig()
+describe('a single event', () => {
+  it('has its file claimed before the scan, which follows', async () => {
+    const { spool, inbox, steps, firstStepAfter } = createStepRig()
     const [messages = ''] = inbox('a', 'messages', 'tasks')
     await spool.start()
     const seen: unknown[] = []
     for (let i = 0; i < 20; i++) {
-      seen.push(await stepAfter(messages))
+      seen.push(await firstStepAfter(messages))
       while (spool.busy()) await eventLoopTurn()
       expect(steps).toContain('listed')
     }
-    // A sweep may be due in the same moment, and looks first.
+    // If a sweep is due at the same moment, the scan comes first.
     expect(seen.filter(step => step === 'claimed').length).toBeGreaterThan(10)
   })
 
-  it('is not believed where rings may be missing, in none of the directories, before the next look', async () => {
-    const { spool, inbox, stepAfter } = createStepRig()
+  it('is not trusted after a burst of events, in any directory, until the next scan', async () => {
+    const { spool, inbox, firstStepAfter } = createStepRig()
     const [messages = '', tasks = ''] = inbox('a', 'messages', 'tasks')
     await spool.start()
     for (let round = 0; round < 5; round++) {
       for (let i = 0; i < 300; i++) writeFileSync(join(tasks, `${i}.tmp`), 'x')
-      // A file that came with so many is noticed, too.
+      // Let the spool see the burst first.
       await eventLoopTurn()
       await eventLoopTurn()
-      expect(await stepAfter(messages)).toBe('listed')
+      expect(await firstStepAfter(messages)).toBe('listed')
     }
     const seen: unknown[] = []
-    for (let i = 0; i < 20; i++) seen.push(await stepAfter(messages))
+    for (let i = 0; i < 20; i++) seen.push(await firstStepAfter(messages))
     expect(seen.filter(step => step === 'claimed').length).toBeGreaterThan(10)
   })
 
-  it('does not let its file overtake others that rang with it', async () => {
+  it('does not let its file overtake others that arrived with it', async () => {
     const { spool, inbox, names } = createRig()
     const [messages = '', tasks = ''] = inbox('a', 'messages', 'tasks')
     await spool.start()
@@ -64,38 +64,38 @@ describe('a lone ring', () => {
     for (let i = 0; i < 100; i++) {
       const earlier = `${first + 2 * i}-x.json`
       const later = `${first + 2 * i + 1}-x.json`
-      drop(i % 2 ? messages : tasks, later)
-      drop(messages, earlier)
+      putFile(i % 2 ? messages : tasks, later)
+      putFile(messages, earlier)
       expected.push(earlier, later)
       await until(() => names().length === expected.length)
     }
     expect(names()).toEqual(expected)
   })
 
-  it('is heard again for a name that was just taken', async () => {
+  it('is recognized again for a name that was just claimed', async () => {
     let left = 300
-    const { spool, inbox, handed } = createRig({
+    const { spool, inbox, delivered } = createRig({
       consume(files, spool) {
         spool.discard(files)
-        if (left-- > 0) drop(messages, 'same.json', String(left))
+        if (left-- > 0) putFile(messages, 'same.json', String(left))
       },
     })
     const [messages = ''] = inbox('a', 'messages')
     await spool.start()
-    drop(messages, 'same.json', 'first')
-    await until(() => handed.length === 301)
-    expect(handed.map(({ text }) => text).slice(1)).toEqual(
+    putFile(messages, 'same.json', 'first')
+    await until(() => delivered.length === 301)
+    expect(delivered.map(({ text }) => text).slice(1)).toEqual(
       Array.from({ length: 300 }, (_, i) => String(299 - i)),
     )
   })
 
-  it('may be for a file that was taken back, or became something else', async () => {
-    const { spool, inbox, handed, names, kinds } = createRig({
+  it('may be for a file that was removed or replaced', async () => {
+    const { spool, inbox, delivered, names, kinds } = createRig({
       consume: (files, spool) => spool.discard(files.filter(({ problem }) => !problem)),
     })
     const [messages = ''] = inbox('a', 'messages')
     const elsewhere = temporaryFolder()
-    drop(elsewhere, 'secret.json', 'secret')
+    putFile(elsewhere, 'secret.json', 'secret')
     await spool.start()
     for (let i = 0; i < 50; i++) {
       const path = join(messages, `${first + i}-x.json`)
@@ -108,30 +108,30 @@ describe('a lone ring', () => {
     }
     const last = post(messages, '{}')
     await until(() => names().includes(last))
-    await until(() => handed.filter(({ problem }) => problem === 'not_a_file').length === 30)
-    expect(handed.every(({ text }) => text !== 'secret')).toBe(true)
+    await until(() => delivered.filter(({ problem }) => problem === 'not_a_file').length === 30)
+    expect(delivered.every(({ text }) => text !== 'secret')).toBe(true)
     expect(kinds()).toEqual([])
   })
 
-  it('of a directory that another one has taken the place of leads to the other', async () => {
+  it('of a directory that was replaced leads to the new directory', async () => {
     const { spool, inbox, names } = createRig()
     const [messages = ''] = inbox('a', 'messages')
     await spool.start()
     for (let i = 0; i < 20; i++) {
-      drop(messages, `${first + i}-old.json`)
+      putFile(messages, `${first + i}-old.json`)
       renameSync(messages, `${messages}-${i}`)
       mkdirSync(messages)
-      drop(messages, `${first + i}-new.json`)
+      putFile(messages, `${first + i}-new.json`)
       await until(() => names().includes(`${first + i}-new.json`))
     }
   })
 
-  it.each([1, 2, 3])('keeps the order of a writer at its own pace, in %i directories', async count => {
-    const { spool, inbox, handed } = createRig()
+  it.each([1, 2, 3])('keeps the order of a writer that pauses at random, in %i directories', async count => {
+    const { spool, inbox, delivered } = createRig()
     const directories = inbox('a', ...['messages', 'tasks', 'groups'].slice(0, count))
     await spool.start()
-    await startChild(['amble', '1500', ...directories]).output
-    await until(() => handed.length === 1500)
-    expect(handed.map(({ text }) => JSON.parse(text).i)).toEqual(Array.from({ length: 1500 }, (_, i) => i))
+    await startChild(['postWithPauses', '1500', ...directories]).output
+    await until(() => delivered.length === 1500)
+    expect(delivered.map(({ text }) => JSON.parse(text).i)).toEqual(Array.from({ length: 1500 }, (_, i) => i))
   })
 })
