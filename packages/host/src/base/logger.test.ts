@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createLogger } from './logger.ts'
+import { createRedaction } from './redaction.ts'
+import { bounded } from './testing.ts'
 
 function open(environment: NodeJS.ProcessEnv = {}) {
   const lines: string[] = []
@@ -91,4 +93,12 @@ test('what cannot be seen, or turns round what can, is written as what it is', (
   expect(text()).not.toMatch(/[^\P{Cc}\n]|\p{Cf}|\u2028/u)
   expect(text()).toContain('ümläut 漢字')
   expect(last()).toMatchObject({ error: tricks, msg: tricks })
+})
+
+test('a long line costs little however it is made', () => {
+  const redacted = createRedaction({})
+  for (const part of ['eyJ-', 'eyJabcdefgh.', '-----BEGIN PRIVATE KEY-----', 'token=', 'a://b:', 'xoxb-']) {
+    const line = part.repeat(Math.ceil(3_000_000 / part.length))
+    expect(bounded(() => redacted(line)).length).toBeGreaterThan(0)
+  }
 })

@@ -11,7 +11,7 @@ const shortest = 8
 
 /** Every pattern is bounded, so that no line makes it slow. What a group holds stays. */
 const patterns: readonly RegExp[] = [
-  /-----BEGIN (?:[A-Z]{1,20} ){0,3}PRIVATE KEY-----[\s\S]{0,8192}?(?:-----END (?:[A-Z]{1,20} ){0,3}PRIVATE KEY-----|(?="|$))/g,
+  /-----BEGIN (?:[A-Z]{1,20} ){0,3}PRIVATE KEY-----(?:(?!-----BEGIN )[\s\S]){0,8192}?(?:-----END (?:[A-Z]{1,20} ){0,3}PRIVATE KEY-----|(?="|-----BEGIN |$))/g,
   /\bsk-[A-Za-z0-9_-]{16,300}/g,
   /\b(?:gh[opsru]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}|glpat-[A-Za-z0-9_-]{16,64})/g,
   /\bxox[abceprs]-[A-Za-z0-9-]{10,255}/g,
@@ -19,7 +19,8 @@ const patterns: readonly RegExp[] = [
   /\bAIza[A-Za-z0-9_-]{30,45}/g,
   /\bnpm_[A-Za-z0-9]{30,60}/g,
   /\b\d{8,12}:AA[A-Za-z0-9_-]{30,40}/g,
-  /\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,1000}/g,
+  // From the end of its first part, which is no secret: its beginning may stand a thousand times in a row.
+  /\.(?<=\beyJ[A-Za-z0-9_-]{8,2000}\.)[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,1000}/g,
   /\bscrypt\$\d{1,2}\$\d{1,2}\$\d{1,2}\$[A-Za-z0-9_-]{16,64}\$[A-Za-z0-9_-]{32,128}/g,
   /(\b(?:Bearer|Basic|token) )[A-Za-z0-9+/_.~-]{12,4000}={0,2}/gi,
   /([?&](?:token|key|api_key|access_token|secret|password|signature|code)=)[^&\s"'\\]{6,4000}/gi,

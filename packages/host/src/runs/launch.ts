@@ -105,14 +105,14 @@ export function createLaunch(options: {
         `A container of the dialect ${group.dialect} brings its own image: name it in groups.${group.folder}.image, and use docker or podman.`,
       )
     }
-    if (protocol.ownRunner && !existsSync(bundlePath)) {
+    // Other projects' images need it as well: what leads to the model is part of it.
+    if (!existsSync(bundlePath)) {
       throw new Error('The agent’s side is not built. Run: npm run build')
     }
     const isIsolated = sandbox.isolated
     // An image brings its own program: a stranger's, or ours built into it.
     const brought = imageFor(config, group, sandbox) !== undefined
     const sent = protocol.mayGoOn ? createSentTexts() : undefined
-    const model = await modelFor(start, group, sent)
     const view =
       protocol.rootFiles &&
       createHatchView({
@@ -124,6 +124,7 @@ export function createLaunch(options: {
         complete: ids => options.completeTodos?.(group.folder, ids),
       })
     await view?.prepare()
+    const model = await modelFor(start, group, sent)
     const mounts = mountsFor({
       layout,
       group,
