@@ -307,7 +307,7 @@ for (const { who, users, oneUser, possible } of hosts) {
             rmSync(join(evil, 'tasks'), { recursive: true })
             renameSync(join(evil, 'locked'), join(evil, 'tasks'))
           })
-          const reports = () => arena.output().split('does not let its files be moved out').length - 1
+          const reports = () => arena.output().split('does not allow its files to be moved').length - 1
           await arena.until('a report', () => reports() > 0)
           const swept = Date.now() + 1300
           await arena.until('a sweep', () => Date.now() > swept)
