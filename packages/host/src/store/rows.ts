@@ -132,6 +132,8 @@ const messageSchema = z.object({
   status: z.enum(['pending', 'sent', 'failed']),
   attempts: z.number(),
   nextAttemptAt: z.number(),
+  partsSent: z.number(),
+  partsTotal: z.number(),
   error: z.string().nullable(),
   createdAt: z.number(),
   sentAt: z.number().nullable(),
@@ -145,6 +147,8 @@ export const messageFromRow = (row: Row): MessageRow =>
     attachments: attachmentsIn(row),
     messageId: row.message_id,
     nextAttemptAt: row.next_attempt_at,
+    partsSent: row.parts_sent,
+    partsTotal: row.parts_total,
     createdAt: row.created_at,
     sentAt: row.sent_at,
   })

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Task } from '@hatchway/protocol'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { StoreFailure, StoreUnusable } from '../base/storage-failure.ts'
+import { migrate, readMigrations } from './migrate.ts'
 import { type Durability, openStore } from './sqlite.ts'
 import { groupOf as group } from './testing.ts'
 import type { CommandRow, NewMessage, Store, Transaction } from './types.ts'
@@ -276,7 +277,7 @@ describe('prune', () => {
         transaction.insertMessage(message(i))
       }
     })
-    const settled = { attempts: 1, nextAttemptAt: 0, error: null, sentAt: 1 }
+    const settled = { attempts: 1, nextAttemptAt: 0, partsSent: 1, partsTotal: 1, error: null, sentAt: 1 }
     store.settleMessages([
       ...[1, 2, 4, 5].map(id => ({ id, status: 'sent' as const, ...settled })),
       { id: 6, status: 'failed', ...settled },
@@ -307,7 +308,15 @@ describe('prune', () => {
       expect(transaction.largeMessageBytes('a')).toBe(7 * 2000 + 5 + '{"text":""}'.length + 1500)
       expect(transaction.largeMessageBytes('b')).toBe(6000)
     })
-    const settled = { attempts: 1, nextAttemptAt: 0, error: null, sentAt: 1, status: 'sent' as const }
+    const settled = {
+      attempts: 1,
+      nextAttemptAt: 0,
+      partsSent: 1,
+      partsTotal: 1,
+      error: null,
+      sentAt: 1,
+      status: 'sent' as const,
+    }
     store.settleMessages([1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(id => ({ id, ...settled })))
     const keep = { commands: 100, messages: 100, runs: 1, tasks: 1, usageDays: 1 }
     store.prune({ ...keep, messageBytes: 6000 })
@@ -417,7 +426,15 @@ test('a large question that is over goes with its message, and not only with the
       transaction.insertQuestion({ ...about, seq: id, messageId: id, questions, answers: [null], status })
     }
   })
-  const settled = { attempts: 1, nextAttemptAt: 0, error: null, sentAt: 1, status: 'sent' as const }
+  const settled = {
+    attempts: 1,
+    nextAttemptAt: 0,
+    partsSent: 1,
+    partsTotal: 1,
+    error: null,
+    sentAt: 1,
+    status: 'sent' as const,
+  }
   store.settleMessages([1, 2, 3, 4, 5].map(id => ({ id, ...settled })))
   const keep = { commands: 100, messages: 100, runs: 1, tasks: 1, usageDays: 1 }
   store.prune({ ...keep, messageBytes: 65_536 })
@@ -425,4 +442,25 @@ test('a large question that is over goes with its message, and not only with the
   const kept = [2, 3, 4, 5].filter(seq => store.questions.question(seq))
   // One that is open is limited by what may be open.
   expect(kept).toEqual([2, 5])
+})
+
+test('a long message that an earlier version had delivered in part goes on where it broke off', () => {
+  const path = databasePath()
+  const database = new DatabaseSync(path)
+  migrate(
+    database,
+    readMigrations().filter(({ version }) => version < 17),
+  )
+  const old = database.prepare(
+    `INSERT INTO messages (id, group_folder, jid, kind, text, status, attempts, next_attempt_at, error, created_at)
+     VALUES (?, 'main', 'main@chat', 'text', 'long', 'pending', 1, 0, ?, 0)`,
+  )
+  old.run(1, '12 of 50 parts were delivered; then: the line is down')
+  old.run(2, 'no parts of 3 of 4 were delivered; then: nothing')
+  database.close()
+  const rows = open(path).messages({})
+  expect(rows.map(({ partsSent, partsTotal }) => [partsSent, partsTotal])).toEqual([
+    [12, 50],
+    [0, 0],
+  ])
 })

@@ -168,7 +168,8 @@ export function openStore(options: StoreOptions): Store {
       "SELECT count(*) AS count FROM messages WHERE id > ? AND status = 'pending' AND attempts = 0",
     ),
     settleMessage: sql(
-      'UPDATE messages SET status = ?, attempts = ?, next_attempt_at = ?, error = ?, sent_at = ? WHERE id = ?',
+      `UPDATE messages SET status = ?, attempts = ?, next_attempt_at = ?, parts_sent = ?, parts_total = ?, error = ?,
+       sent_at = ? WHERE id = ?`,
     ),
     lastMessageId: sql('SELECT max(id) AS id FROM messages'),
     pruneMessages: sql(
@@ -437,8 +438,17 @@ export function openStore(options: StoreOptions): Store {
     settleMessages(changes) {
       const last = Math.max(attempted, ...changes.map(change => change.id))
       atomically(() => {
-        for (const { status, attempts, nextAttemptAt, error, sentAt, id } of changes) {
-          statements.settleMessage.run(status, attempts, nextAttemptAt, error, sentAt, id)
+        for (const { status, attempts, nextAttemptAt, partsSent, partsTotal, error, sentAt, id } of changes) {
+          statements.settleMessage.run(
+            status,
+            attempts,
+            nextAttemptAt,
+            partsSent,
+            partsTotal,
+            error,
+            sentAt,
+            id,
+          )
         }
         if (last > attempted) statements.setMeta.run('attempted', String(last))
       })

@@ -9,6 +9,7 @@ import type { JobStore, JobTransaction } from './job-runs.ts'
 import type { PeriodicTransaction } from './periodic.ts'
 import type { RefusalTable, RefusalTransaction } from './refusals.ts'
 import type { QuestionStore, RequestStore, ServiceTransaction } from './service-types.ts'
+import type { Change } from './settled.ts'
 import type { TaintStore, TaintTransaction } from './taints.ts'
 import type { WebSessionStore } from './web-sessions.ts'
 
@@ -49,6 +50,9 @@ export interface MessageRow {
   status: MessageStatus
   attempts: number
   nextAttemptAt: number
+  /** of a message that goes out in several parts: those that were delivered before the last attempt broke off */
+  partsSent: number
+  partsTotal: number
   error: string | null
   createdAt: number
   sentAt: number | null
@@ -151,9 +155,7 @@ export interface Store {
   countPending(): number
   /** messages whose time has come: those that failed before, then new ones in their order */
   dueMessages(now: number, limit: number, characters?: number): readonly MessageRow[]
-  settleMessages(
-    changes: readonly Pick<MessageRow, 'id' | 'status' | 'attempts' | 'nextAttemptAt' | 'error' | 'sentAt'>[],
-  ): void
+  settleMessages(changes: readonly Change[]): void
 
   refusals: Pick<RefusalTable, 'take'>
   agents: AgentStore

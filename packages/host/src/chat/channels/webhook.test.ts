@@ -22,6 +22,8 @@ const message: MessageRow = {
   status: 'pending',
   attempts: 0,
   nextAttemptAt: 0,
+  partsSent: 0,
+  partsTotal: 0,
   error: null,
   createdAt: at,
   sentAt: null,

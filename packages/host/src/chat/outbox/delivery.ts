@@ -13,8 +13,8 @@ const attemptsOf = ({ attempts, error }: MessageRow) => (error === null ? 0 : at
 
 /**
  * One attempt to deliver one message. A long one goes out in parts, and where that breaks off the next attempt goes on
- * with the part that failed. How many were delivered stands in the row's error, in words, so that an operator can read
- * it and it outlives the process; what a killed process had just delivered and not noted is delivered again.
+ * with the part that failed: the row says how many were delivered. What a killed process had just delivered and not
+ * noted is delivered again.
  */
 export async function attempt(
   message: MessageRow,
@@ -27,7 +27,8 @@ export async function attempt(
   try {
     const parts = channel ? partsOf(message, channel) : [message.text]
     of = parts.length
-    delivered = deliveredBefore(message.error, of)
+    // Where the text is split otherwise by now, it begins anew.
+    delivered = message.partsTotal === of ? message.partsSent : 0
     for (const text of parts.slice(delivered)) {
       if (!channel) throw new Error('no channel reaches this chat')
       const number = delivered + 1
@@ -40,6 +41,8 @@ export async function attempt(
       status: 'sent',
       attempts,
       nextAttemptAt: message.nextAttemptAt,
+      partsSent: of,
+      partsTotal: of,
       error: null,
       sentAt: now(),
     }
@@ -50,6 +53,8 @@ export async function attempt(
       status: attempts >= attemptsBeforeFailing ? 'failed' : 'pending',
       attempts,
       nextAttemptAt: now() + Math.min(longestPauseMs, 1000 * 2 ** attempts),
+      partsSent: delivered,
+      partsTotal: of,
       error: delivered === 0 ? reason : `${delivered} of ${of} parts were delivered; then: ${reason}`,
       sentAt: null,
     }
@@ -67,8 +72,3 @@ function partsOf(message: MessageRow, channel: Channel): string[] {
 
 /** A name that cannot end its own emphasis or begin a line of its own. */
 const oneLine = (name: string) => name.replace(/[\p{C}\p{Zl}\p{Zp}*]+/gu, ' ').trim()
-
-function deliveredBefore(error: string | null, of: number): number {
-  const [, delivered, total] = /^(\d+) of (\d+) parts were delivered; /.exec(error ?? '') ?? []
-  return Number(total) === of && Number(delivered) < of ? Number(delivered) : 0
-}

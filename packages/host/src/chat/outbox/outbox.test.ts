@@ -273,6 +273,8 @@ test('a long message goes out in parts, and goes on with the one that failed, af
   await until('it was tried', () => row(id)?.error !== null)
   expect(row(id)).toMatchObject({
     status: 'pending',
+    partsSent: 2,
+    partsTotal: 4,
     error: '2 of 4 parts were delivered; then: the line is down',
   })
   later(2000)

@@ -168,11 +168,14 @@ export function createOutbox(options: {
     if (started.length > 0) await oneOf(Promise.all(started), patienceMs)
     for (const message of due) {
       if (unsaved.has(message.id) || !lanes.isKnown(message.id)) continue
-      const { id, error, sentAt } = message
+      const { id, partsSent, partsTotal, error, sentAt } = message
       const attempts = Math.max(1, message.attempts)
       // Should we be killed meanwhile, one that was tried before is not to wait for long.
       const nextAttemptAt = now() + (error === null ? parkedMs : triedParkedMs)
-      const change: Change = { id, status: 'pending', attempts, nextAttemptAt, error, sentAt }
+      const change: Change = {
+        ...{ id, status: 'pending', attempts, nextAttemptAt },
+        ...{ partsSent, partsTotal, error, sentAt },
+      }
       unsaved.set(id, { message, change, told: false })
     }
     save()
