@@ -24,14 +24,20 @@ const ask = (id: string, type: string, payload: object = {}) =>
     'echo >> /workspace/group/answers',
   ].join('\n')
 
-const open = ({ onTestFinished }: TestContext, script: string, more: (home: string) => object = () => ({})) =>
+/** `closeMs`: how long an agent that is asked to finish has for it, where it does. */
+const open = (
+  { onTestFinished }: TestContext,
+  script: string,
+  more: (home: string) => object = () => ({}),
+  closeMs = 500,
+) =>
   openHouse({
     sandbox: 'bubblewrap',
     atEnd: onTestFinished,
     environment: home => {
       const file = join(home, 'hatchway.config.mjs')
       const config = {
-        agents: { driver: 'command', command: ['/bin/sh', '-c', script], idleMs: 60_000, closeMs: 500 },
+        agents: { driver: 'command', command: ['/bin/sh', '-c', script], idleMs: 60_000, closeMs },
         ...more(home),
       }
       writeFileSync(file, `export default ${JSON.stringify(config)}`)
@@ -72,6 +78,8 @@ describe.concurrent('begin anew', () => {
         *'second life'*) echo "I am new" ;;
         *'begin anew'*) ${ask('reset-1', 'reset_context', { message: 'your second life' })}; echo "the old one" ;;
       esac`,
+      undefined,
+      60_000,
     )
     await house.say('begin anew')
     await until(async () => (await house.texts()).some(text => text.includes('I am new')))
