@@ -1,10 +1,13 @@
+/** What tests share. Tests of every package may import it; source may not (`source-does-not-import-tests`). */
+const testing = '^packages/testing/'
+
 /** The import rule of docs/architecture: who may know whom. `npm run check` fails on any other edge. */
 const only = (name, from, allowed, why) => ({
   name,
   comment: why,
   severity: 'error',
   from: { path: from },
-  to: { path: '^(packages|bench|scripts)/', pathNot: [from, ...allowed] },
+  to: { path: '^(packages|bench|scripts)/', pathNot: [from, testing, ...allowed] },
 })
 
 /** The rooms of packages/host/src, from the top down: each may import those after it. docs/architecture.md says why. */
@@ -13,9 +16,10 @@ const rooms = [
   'assemble',
   'doctor',
   'client',
+  'plugins',
+  'plugin-api',
   'api',
   'backup',
-  'plugins',
   'runs',
   'chat',
   'services',
@@ -30,7 +34,7 @@ const rooms = [
   'config',
 ]
 /** What packages export stands beside the rooms, above them; settings are at the bottom. */
-const entries = ['index', 'api', 'service']
+const entries = ['index', 'api', 'api-types', 'service']
 const tests = '\\.test\\.ts$|/testing(/|\\.ts$)'
 const downwards = rooms.map((room, i) => ({
   name: `host-${room}-imports-downwards`,
@@ -44,12 +48,20 @@ const downwards = rooms.map((room, i) => ({
       `^packages/host/src/(${entries.join('|')})\\.ts$`,
       ...(i === 0 ? [] : [`^packages/host/src/(${rooms.slice(0, i).join('|')})/`]),
     ],
+    // A plugin's settings are part of the configuration; they import nothing but zod and kinds of values.
+    pathNot: '^packages/host/src/plugins/[^/]+/settings\\.ts$',
   },
 }))
 
 module.exports = {
   forbidden: [
     ...downwards,
+    {
+      name: 'plugin-settings-are-leaves',
+      severity: 'error',
+      from: { path: '^packages/host/src/plugins/[^/]+/settings\\.ts$' },
+      to: { path: '^packages/', pathNot: '^packages/(protocol/|host/src/config/values)' },
+    },
     {
       name: 'plugins-do-not-know-each-other',
       severity: 'error',
@@ -59,8 +71,9 @@ module.exports = {
     {
       name: 'source-does-not-import-tests',
       severity: 'error',
-      from: { path: '^packages/[^/]+/src/', pathNot: tests },
-      to: { path: [tests, '^packages/[^/]+/proof/'] },
+      comment: 'types included; the benchmark may import what tests share',
+      from: { path: '^(packages|scripts)/', pathNot: [tests, testing, '^packages/web/tests/'] },
+      to: { path: [tests, testing, '^packages/web/tests/'] },
     },
     only(
       'spool-stands-alone',
@@ -78,7 +91,7 @@ module.exports = {
     only(
       'agent-knows-spool-and-protocol',
       '^packages/agent/',
-      ['^packages/(spool|protocol)/'],
+      ['^packages/(spool|protocol)/', '^scripts/newest'],
       'the untrusted side, which goes into images',
     ),
     only(
@@ -87,7 +100,8 @@ module.exports = {
       [
         '^packages/protocol/',
         '^packages/spool/src/index',
-        '^packages/host/src/(index|config|api|supervisor/index)\\.ts$',
+        '^packages/host/src/(index|config|config/names|plugin|service|api|base/parts|base/platform|supervisor/index)\\.ts$',
+        '^scripts/newest',
       ],
       'people go through the same API as the console',
     ),
@@ -103,16 +117,16 @@ module.exports = {
     },
     only(
       'web-speaks-the-api',
-      '^packages/web/',
-      ['^packages/protocol/'],
+      '^packages/web/(?!tests/)',
+      ['^scripts/newest', '^packages/protocol/', '^packages/host/src/api-types\\.ts$'],
       'a browser goes through the same API as people',
     ),
     {
       name: 'web-knows-types-only',
-      comment: 'what the protocol is made of stays out of the page',
+      comment: 'what the protocol and the host are made of stays out of the page',
       severity: 'error',
       from: { path: '^packages/web/src' },
-      to: { path: '^packages/protocol/', dependencyTypesNot: ['type-only'] },
+      to: { path: '^packages/(protocol|host)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'protocol-does-no-io',
@@ -122,10 +136,17 @@ module.exports = {
     },
     {
       name: 'sqlite-stays-in-store',
-      comment: 'one room knows how things are stored; the lock of a data directory is a lock of SQLite',
+      comment:
+        'one room knows how things are stored; the lock of a data directory is a lock of SQLite, and each group’s memories are a database of their own',
       severity: 'error',
-      from: { path: '^packages/(host|cli)/src', pathNot: '^packages/host/src/(store/|base/lock-file)' },
-      to: { path: '^node:sqlite$|^sqlite$' },
+      from: {
+        path: '^packages/(host|cli)/src',
+        pathNot: [
+          '^packages/host/src/(store/|base/(lock-file|sqlite)|plugins/memory/database/)',
+          '\\.test\\.ts$',
+        ],
+      },
+      to: { path: '^node:sqlite$|^sqlite$|^packages/host/src/base/sqlite' },
     },
     {
       name: 'no-circles',
@@ -135,14 +156,15 @@ module.exports = {
     },
     {
       name: 'nothing-unresolved',
+      comment: 'what the build makes is not there in a fresh clone',
       severity: 'error',
       from: {},
-      to: { couldNotResolve: true },
+      to: { couldNotResolve: true, pathNot: '^\\.\\./dist/' },
     },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: 'node_modules' },
+    exclude: { path: 'node_modules|^packages/[^/]+/dist/' },
     tsPreCompilationDeps: true,
     enhancedResolveOptions: {
       exportsFields: ['exports'],

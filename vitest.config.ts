@@ -18,9 +18,11 @@ function roomyFolder(): Record<string, string> {
 export default defineConfig({
   test: {
     include: ['packages/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/*.test.ts'],
+    // Tests start the program as people do: from the bundle.
+    globalSetup: 'packages/testing/src/build-program.ts',
     pool: 'forks',
-    // One more than cores: the proofs wait for daemons, sandboxes and browsers most of their time.
-    maxWorkers: 3,
+    // Twice as many as cores: the proofs wait for daemons, sandboxes and browsers most of their time.
+    maxWorkers: 4,
     env: {
       ...roomyFolder(),
       // For processes that tests start from the sources. The command line has one of its own, for its own settings of the

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { defineService } from '@hatchway/host/service'
+import { defineService } from 'hatchway/service'
 import { z } from 'zod'
 
 /** Dice that an agent cannot load: it asks, and the host throws them. */

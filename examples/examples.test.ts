@@ -1,86 +1,18 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { getPriority } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { RunStart } from '@hatchway/protocol'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { DriverContext } from '../packages/agent/src/drivers/types.ts'
 import { readEnvironment } from '../packages/agent/src/run/environment.ts'
-import { until } from '../packages/host/proof/live.ts'
-import { createLogger } from '../packages/host/src/base/logger.ts'
-import { groupOf, openChats } from '../packages/host/src/chat/channels/testing.ts'
-import { createOutbox } from '../packages/host/src/chat/outbox/outbox.ts'
+import { groupOf } from '../packages/host/src/chat/channels/testing.ts'
 import { createProcessSandbox } from '../packages/host/src/sandboxes/process.ts'
 import type { SandboxSpec } from '../packages/host/src/sandboxes/types.ts'
-import { createLinesChannel } from './lines.channel.ts'
 import { parrot } from './parrot.driver.ts'
 import { sayings } from './sayings.dialect.ts'
 import { wrapped } from './wrapped.sandbox.ts'
 
 /** What docs/extending.md shows is tried here, put where the daemon would put it. */
 const desk = groupOf('desk', { jid: 'lines:desk', requires_trigger: false })
-
-async function openDesk() {
-  const { chats, store, directory } = await openChats({ groups: [desk] })
-  const socket = join(directory, 'desk.sock')
-  const channel = createLinesChannel({ jid: desk.jid, socket })
-  await channel.connect?.({
-    receive: async message => chats.inbound.receive(channel.name, message),
-    choose: async choice => chats.inbound.choose(channel.name, choice),
-    decide: async ruling => chats.inbound.decide(channel.name, ruling),
-  })
-  const outbox = createOutbox({
-    store,
-    channels: [channel, ...chats.channels],
-    log: createLogger({ logLevel: 'silent' }),
-    intakeIsBusy: () => false,
-    now: Date.now,
-  })
-  onTestFinished(async () => {
-    await outbox.stop()
-    await channel.disconnect?.()
-  })
-  const say = async (text: string) => {
-    const message = { group: desk.folder, jid: desk.jid, kind: 'text', text } as const
-    const rest = { id: 1, sender: null, speech: null, messageId: null, createdAt: Date.now() }
-    store.transaction(transaction => transaction.insertMessage({ ...message, ...rest }))
-    outbox.kick()
-  }
-  return { store, say, socket }
-}
-
-async function callAt(socket: string) {
-  const person = connect(socket)
-  onTestFinished(() => void person.destroy())
-  await once(person, 'connect')
-  const lines: string[] = []
-  createInterface({ input: person }).on('line', line => lines.push(line))
-  return { person, lines }
-}
-
-test('a line at the socket is what a person says, and what the agent says is a line at the socket', async () => {
-  const { store, say, socket } = await openDesk()
-  const { person, lines } = await callAt(socket)
-  person.write('is anybody there?\n')
-  await until('the line has come', () => store.agents.incoming({ limit: 10 }).length === 1)
-  expect(store.agents.incoming({ limit: 10 })).toMatchObject([
-    { channel: 'lines', sender: 'desk', text: 'is anybody there?', status: 'waiting' },
-  ])
-
-  await say('Yes.')
-  await until('the answer is there', () => lines.includes('Yes.'))
-})
-
-test('with nobody there a message is not lost: it waits for its next attempt', async () => {
-  const { store, say } = await openDesk()
-  await say('Hello?')
-  await until('it was tried', () => store.messages({ limit: 1 })[0]?.error !== null)
-  expect(store.messages({ limit: 1 })).toMatchObject([
-    { status: 'pending', error: expect.stringContaining('Nobody is there') },
-  ])
-})
 
 test('a run in the wrapped sandbox starts behind the wrapper', async () => {
   const sandbox = wrapped(createProcessSandbox(), ['nice', '-n', '5'])

@@ -1,4 +1,4 @@
-import { defineService } from '@hatchway/host/service'
+import { defineService } from 'hatchway/service'
 import { z } from 'zod'
 
 /** News that strangers wrote, and a board that strangers read: what the guard keeps apart, for `hatchway demo`. */

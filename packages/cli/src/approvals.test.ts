@@ -40,9 +40,9 @@ async function open() {
   return { store, stop, want, answer, approvals, json }
 }
 
-test('what waits is listed, shown whole, and decided by its number or its code', async () => {
+test('approvals are listed, shown in full, and decided by id or code', async () => {
   const { store, want, answer, approvals, json } = await open()
-  expect((await approvals()).out).toBe('Nothing waits for a decision.\n')
+  expect((await approvals()).out).toBe('No approvals waiting.\n')
   const long = `hello \u001b[2J${'x'.repeat(2000)} the end`
   const first = await want('r-1', long)
   const second = await want('r-2', 'two')
@@ -76,27 +76,27 @@ test('what waits is listed, shown whole, and decided by its number or its code',
     err: 'hatchway: Operator has said no: not today (wrong_state)\n',
   })
   expect((await approvals('allow', 'BCDFG-HJKLM')).code).toBe(2)
-  expect((await approvals('show', first)).out).toContain('characters more, which are not kept')
+  expect((await approvals('show', first)).out).toContain('more characters, which were not kept')
   expect(await json('--all', '--limit', '1')).toMatchObject([{ id: second, status: 'denied' }])
   expect((await approvals('allow')).code).toBe(64)
 })
 
-test('what is always allowed is listed and taken back, with or without a daemon', async () => {
+test('rules are listed and revoked, with or without a daemon', async () => {
   const { want, answer, approvals, json, stop, store } = await open()
   const first = await want('r-1', 'good morning')
-  expect((await approvals('allow', first, '--always')).out).toContain('from now on without asking')
+  expect((await approvals('allow', first, '--always')).out).toContain('Always allowed by Operator.')
   expect(await answer('r-1')).toMatchObject({ ok: true })
   expect(await json('rules')).toMatchObject([
     { id: 1, group: 'main', name: 'send_message', made_by: 'Operator' },
   ])
-  expect((await approvals('rules', '--group', 'other')).out).toBe('Nothing is always allowed.\n')
+  expect((await approvals('rules', '--group', 'other')).out).toBe('No actions are always allowed.\n')
   const waiting = await want('r-2', 'good evening')
   expect(store.approvals.open()).toHaveLength(1)
   await stop()
   expect(await json()).toMatchObject([{ id: waiting }])
   expect(await approvals('allow', waiting)).toMatchObject({ code: 2 })
   expect((await approvals('revoke', '1')).out).toBe(
-    'main has to ask again to say something in the chat chat:other.\n',
+    'Rule 1 is removed: main needs approval again to say something in the chat chat:other.\n',
   )
   expect(await approvals('revoke', '1')).toMatchObject({ code: 2 })
   expect(await json('rules')).toEqual([])

@@ -44,14 +44,14 @@ test('the log is searched in every way, and nothing in it reaches the terminal r
   expect(await json('--since', '2h')).toMatchObject([{ seq: 3 }])
   expect(await json('--until', '2026-01-02', '--request', 'r-1')).toMatchObject([{ seq: 1 }])
   expect(await json('--before', '2')).toMatchObject([{ seq: 1 }])
-  expect((await audited('--group', 'nobody')).out).toBe('There is no such entry.\n')
+  expect((await audited('--group', 'nobody')).out).toBe('No matching entries.\n')
   const { out } = await audited('show', '2')
   expect(out).toContain('taint    corrupted secret\n')
   expect(out).toContain('reason   no \\u001b[2J\\u202e way\n')
   expect(out).toContain('"host": "example.org\\u009b"')
 })
 
-test('what makes no sense is refused in a sentence', async () => {
+test('invalid usage is refused in a sentence', async () => {
   const { audited } = await filled()
   expect(await audited('verify', '--head', 'yesterday')).toMatchObject({ code: 64 })
   expect(await audited('--since', 'soon')).toMatchObject({ code: 64, err: expect.stringContaining('2h') })
@@ -72,7 +72,7 @@ test.each([true, false])('the log is listed and verified, with a daemon: %s', as
   expect(head).toMatch(/^3:[0-9a-f]{64}$/)
   expect(await audited('verify', '--head', head)).toEqual({
     code: 0,
-    out: `The audit log holds: 3 entries, the last one is ${head}\nIt contains the entry that was kept.\n`,
+    out: `The audit log is intact: 3 entries, the last one is ${head}\nIt contains the given entry.\n`,
     err: '',
   })
   const other = `2:${'f'.repeat(64)}`
@@ -86,7 +86,7 @@ test.each([true, false])('the log is listed and verified, with a daemon: %s', as
   expect(JSON.parse(report.out)).toMatchObject({ ok: false, problem: 'rewritten', seq: 2 })
 })
 
-test('a log that somebody changed is told apart, with exit code 1 and the place', async () => {
+test('a changed log is detected, with exit code 1 and the entry', async () => {
   const { data, stop, audited } = await filled()
   await stop()
   const script = `

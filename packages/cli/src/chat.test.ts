@@ -173,14 +173,14 @@ test('says when nobody was called, when nothing was said, and when no answer cam
 
   const late = hatchway('chat', '--data', data, '--once', 'hello', '--wait', '--timeout', '1')
   expect(await late.ended).toBe(3)
-  expect(late.err()).toMatch(/^hatchway: No answer came within 1 s/)
+  expect(late.err()).toMatch(/^hatchway: No answer within 1 s/)
 })
 
 test('says what is wrong', async () => {
   const { data, stop } = await open()
   const nobody = hatchway('chat', '--data', data, '--group', 'nobody', '--once', 'hi')
   expect(await nobody.ended).toBe(1)
-  expect(nobody.err()).toBe('hatchway: No group has the folder nobody.\n')
+  expect(nobody.err()).toBe('hatchway: No group with folder nobody.\n')
   const nothing = hatchway('chat', '--data', data)
   nothing.child.stdin?.end(' \n')
   expect(await nothing.ended).toBe(64)
@@ -202,7 +202,7 @@ test('is a conversation at a terminal, until Ctrl-D', async () => {
     patience,
   )
   host.chats?.typing('web:main', true)
-  await vi.waitFor(() => expect(running.out()).toContain('Hatch is writing…'), patience)
+  await vi.waitFor(() => expect(running.out()).toContain('Hatch is typing…'), patience)
   host.chats?.typing('web:main', false)
   running.child.stdin?.write('hello there\r')
   await answer('main', 'Hi \u001b[31mred\nand more')
@@ -231,7 +231,7 @@ test('files are sent and saved at a terminal', async () => {
     { text: '', attachments: [{ name: 'my notes.txt' }] },
   ])
   type('/attach /nowhere/at/all')
-  await seen('/nowhere/at/all is not a file that can be sent.')
+  await seen('/nowhere/at/all is not a file.')
 
   writeFileSync(join(data, 'groups', 'main', 'out'), 'from the agent')
   const payload = { text: 'here', attachments: [{ path: 'out', name: 'out\u001b[31m.txt' }] }
@@ -280,7 +280,7 @@ test('prints what the agent asks while it waits, and a second command answers it
   await ask('main', 'r-2', [{ question: 'Why?' }])
   const third = hatchway('chat', '--data', data, '--once', 'because', '--wait')
   expect(await third.ended).toBe(0)
-  expect(third.err()).toBe('hatchway: the agent that asked has its answer.\n')
+  expect(third.err()).toBe('hatchway: the agent that asked has got the answer.\n')
   expect(await answered('main', 'r-2')).toMatchObject({ result: { answers: [{ answer: 'because' }] } })
 })
 
@@ -328,7 +328,7 @@ test('a question is answered at the terminal by typing its number', async () => 
   )
 })
 
-test('goes on when it was too slow for what happens in the chats', async () => {
+test('continues after the daemon disconnected it for being slow', async () => {
   const { data, host, answer } = await open()
   const waiting = hatchway('chat', '--data', data, '--once', 'hello', '--wait')
   await vi.waitFor(() => expect(host.store.agents.incoming({})).toHaveLength(1), patience)

@@ -67,5 +67,5 @@ test('tail without a screen shows only what was asked for', async () => {
       .map((line): unknown => JSON.parse(line))
   expect(await lines('--decision', 'refused')).toMatchObject([{ type: 'fly' }])
   expect(await lines('--type', 'send_message', '-n', '1')).toMatchObject([{ type: 'send_message' }])
-  expect((await hatchway('status')).out).toContain('none is running')
+  expect((await hatchway('status')).out).toContain('not running')
 })

@@ -1,4 +1,4 @@
-/** What `hatchway init` was told. */
+/** The answers given to `hatchway init`. */
 export interface Answers {
   name: string
   driver: string
@@ -10,29 +10,32 @@ export interface Answers {
   group: { folder: string; jid: string; name: string } | undefined
 }
 
-const text = (value: string) => `'${value.replaceAll(/[\\']/g, '\\$&').replaceAll('\n', '\\n')}'`
+const literal = (value: string) => `'${value.replaceAll(/[\\']/g, '\\$&').replaceAll('\n', '\\n')}'`
 
-/** A configuration file that says what was answered, and where to read on. */
+const intro = '// docs/configuration.md has every setting; `npx hatchway config` shows the values in effect.'
+
+/** A configuration file for these answers. */
 export function configText(answers: Answers, canImport: boolean): string {
   const { name, driver, keyVariable, sandbox, timezone, port, data } = answers
-  const lines = [
-    ...(data === undefined ? [] : [`  data: ${text(data)},`]),
-    `  timezone: ${text(timezone)},`,
+  const settings = [
+    ...(data === undefined ? [] : [`  data: ${literal(data)},`]),
+    `  timezone: ${literal(timezone)},`,
     '  agents: {',
-    `    assistant: ${text(name)},`,
-    `    driver: ${text(driver)},`,
+    `    assistant: ${literal(name)},`,
+    `    driver: ${literal(driver)},`,
     ...(driver === 'command' ? ["    command: ['opencode', 'run'],"] : []),
-    `    sandbox: ${text(sandbox)},`,
+    `    sandbox: ${literal(sandbox)},`,
     '  },',
     ...(driver === 'claude'
       ? [
-          '  // The key itself stays in the environment of the daemon, and no sandbox sees it.',
-          `  model: { keyVariable: ${text(keyVariable)} },`,
+          '  // The key itself stays in the environment of the daemon; no sandbox sees it.',
+          `  model: { keyVariable: ${literal(keyVariable)} },`,
         ]
       : []),
     `  web: { port: ${port} },`,
-  ].join('\n')
-  return canImport
-    ? `import { defineConfig } from '@hatchway/host/config'\n\n// docs/configuration.md has every setting; \`npx hatchway config\` shows what is in effect.\nexport default defineConfig({\n${lines}\n})\n`
-    : `// docs/configuration.md has every setting; \`npx hatchway config\` shows what is in effect.\nexport default {\n${lines}\n}\n`
+  ]
+  const lines = canImport
+    ? ["import { defineConfig } from 'hatchway/config'", '', intro, 'export default defineConfig({']
+    : [intro, 'export default {']
+  return [...lines, ...settings, canImport ? '})' : '}', ''].join('\n')
 }

@@ -1,77 +1,85 @@
 import { Command, CommanderError } from 'commander'
 import about from '../package.json' with { type: 'json' }
-import { complain, exitCodes } from './failure.ts'
-import { quietBrokenPipe } from './output.ts'
+import type { CliCommand } from './command.ts'
+import { exitCodes, reportFailure } from './failure.ts'
+import { endWithReader } from './output.ts'
+import { addPluginCommands } from './plugins.ts'
 
-/** In the order of `--help`, each with the file that adds it; that of two commands adds both. */
-export const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
-  init: async () => (await import('./commands/init.ts')).addInit,
-  up: async () => (await import('./commands/up.ts')).addUp,
-  demo: async () => (await import('./commands/demo.ts')).addDemo,
-  supervise: async () => (await import('./commands/supervise.ts')).addSupervise,
-  deploy: async () => (await import('./commands/deploys.ts')).addDeploys,
-  deploys: async () => (await import('./commands/deploys.ts')).addDeploys,
-  status: async () => (await import('./commands/status.ts')).addStatus,
-  chat: async () => (await import('./commands/chat.ts')).addChat,
-  groups: async () => (await import('./commands/groups.ts')).addGroups,
-  agents: async () => (await import('./commands/agents.ts')).addAgents,
-  tasks: async () => (await import('./commands/tasks.ts')).addTasks,
-  jobs: async () => (await import('./commands/jobs.ts')).addJobs,
-  messages: async () => (await import('./commands/messages.ts')).addMessages,
-  runs: async () => (await import('./commands/runs.ts')).addRuns,
-  services: async () => (await import('./commands/services.ts')).addServices,
-  taints: async () => (await import('./commands/taints.ts')).addTaints,
-  usage: async () => (await import('./commands/usage.ts')).addUsage,
-  worktrees: async () => (await import('./commands/worktrees.ts')).addWorktrees,
-  approvals: async () => (await import('./commands/approvals.ts')).addApprovals,
-  questions: async () => (await import('./commands/questions.ts')).addQuestions,
-  audit: async () => (await import('./commands/audit.ts')).addAudit,
-  errors: async () => (await import('./commands/errors.ts')).addErrors,
-  post: async () => (await import('./commands/post.ts')).addPost,
-  commands: async () => (await import('./commands/commands.ts')).addCommands,
-  tail: async () => (await import('./commands/tail.ts')).addTail,
-  config: async () => (await import('./commands/config.ts')).addConfig,
-  doctor: async () => (await import('./commands/doctor.ts')).addDoctor,
-  backup: async () => (await import('./commands/backup.ts')).addBackup,
-  restore: async () => (await import('./commands/backup.ts')).addBackup,
-  import: async () => (await import('./commands/import.ts')).addImport,
-  password: async () => (await import('./commands/password.ts')).addPassword,
-  completion: async () => (await import('./commands/completion.ts')).addCompletion,
+/** In the order of `--help`. A command's file is loaded when it is called. */
+export const commands: Readonly<Record<string, () => Promise<{ default: CliCommand }>>> = {
+  init: () => import('./commands/init.ts'),
+  up: () => import('./commands/up.ts'),
+  demo: () => import('./commands/demo.ts'),
+  supervise: () => import('./commands/supervise.ts'),
+  service: () => import('./commands/service.ts'),
+  logs: () => import('./commands/logs.ts'),
+  open: () => import('./commands/open.ts'),
+  upgrade: () => import('./commands/upgrade.ts'),
+  deploy: () => import('./commands/deploy.ts'),
+  deploys: () => import('./commands/deploys.ts'),
+  status: () => import('./commands/status.ts'),
+  chat: () => import('./commands/chat.ts'),
+  groups: () => import('./commands/groups.ts'),
+  channels: () => import('./commands/channels.ts'),
+  agents: () => import('./commands/agents.ts'),
+  tasks: () => import('./commands/tasks.ts'),
+  jobs: () => import('./commands/jobs.ts'),
+  messages: () => import('./commands/messages.ts'),
+  runs: () => import('./commands/runs.ts'),
+  services: () => import('./commands/services.ts'),
+  taints: () => import('./commands/taints.ts'),
+  usage: () => import('./commands/usage.ts'),
+  worktrees: () => import('./commands/worktrees.ts'),
+  approvals: () => import('./commands/approvals.ts'),
+  questions: () => import('./commands/questions.ts'),
+  audit: () => import('./commands/audit.ts'),
+  errors: () => import('./commands/errors.ts'),
+  post: () => import('./commands/post.ts'),
+  commands: () => import('./commands/commands.ts'),
+  tail: () => import('./commands/tail.ts'),
+  config: () => import('./commands/config.ts'),
+  doctor: () => import('./commands/doctor.ts'),
+  backup: () => import('./commands/backup.ts'),
+  restore: () => import('./commands/restore.ts'),
+  import: () => import('./commands/import.ts'),
+  password: () => import('./commands/password.ts'),
+  completion: () => import('./commands/completion.ts'),
 }
 
-/** Nothing is imported that the command does not need: help, and what is no command, need them all. */
-const addersFor = async (name: string | undefined) => {
-  const only = name !== undefined && name !== 'completion' && Object.hasOwn(commands, name) && commands[name]
-  return new Set(await Promise.all(only ? [only()] : Object.values(commands).map(load => load())))
+/** One command needs its own file; the help of the program, completion and an unknown name need all of them. */
+const filesFor = (name: string | undefined) => {
+  const one = name !== undefined && name !== 'completion' && Object.hasOwn(commands, name) && commands[name]
+  return Promise.all(one ? [one()] : Object.values(commands).map(load => load()))
 }
 
 export async function main(args: readonly string[]): Promise<void> {
-  quietBrokenPipe()
-  // The way in may be a process of its own; it must not keep us alive.
+  endWithReader()
+  // An older Node may have started us, and its channel must not keep us alive.
   process.channel?.unref()
   const program = new Command('hatchway')
     .description('The hatch between sandboxed agents and their host.')
     .version(about.version)
     .exitOverride()
-    .showHelpAfterError('Add --help to see how it is used.')
+    .showHelpAfterError('Add --help for usage.')
     .addHelpText(
       'after',
       `
 Exit codes:
   0  done
-  1  it failed
-  2  the host refused it
-  3  no answer came in time
-  64 the command line makes no sense`,
+  1  failed
+  2  refused by the host
+  3  no answer in time
+  64 invalid usage`,
     )
-  for (const add of await addersFor(args[0])) add(program)
+  for (const { default: add } of await filesFor(args[0])) add(program)
   try {
+    await addPluginCommands(program, args, name => Object.hasOwn(commands, name))
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) {
       process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage
       return
     }
-    complain(error)
+    reportFailure(error)
   }
 }

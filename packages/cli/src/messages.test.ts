@@ -3,7 +3,7 @@ import { createNames, post } from '@hatchway/spool'
 import { expect, test, vi } from 'vitest'
 import { openCommand } from './testing.ts'
 
-test('where the newest are too long for one answer, it is said that older ones are left out', async () => {
+test('a note says when long messages leave no room for older ones', async () => {
   const { data, host, run } = await openCommand('messages')
   await host.addGroup({ folder: 'family', jid: 'chat:1', name: 'Family', main: false, dialect: 'hatchway' })
   const freshName = createNames()

@@ -1,37 +1,34 @@
 import { once } from 'node:events'
-import { safeJson } from './text.ts'
+import { safeJson, visible } from './text.ts'
 
 let needsReader = true
 
-/** EIO: a terminal that was closed */
-const nobodyReads: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO'])
+/** EIO: a terminal that was closed. */
+const readerIsGone: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO'])
 
-/** Whoever read our output has seen enough: `| head` is not an error, and ends us. */
-export function quietBrokenPipe(): void {
+/** A reader that has seen enough, such as `head`, ends the command without an error. */
+export function endWithReader(): void {
   const end = (error: NodeJS.ErrnoException) => {
     if (!needsReader) return
-    if (!nobodyReads.has(error.code)) throw error
+    if (!readerIsGone.has(error.code)) throw error
     process.exit(0)
   }
   process.stdout.on('error', end)
   process.stderr.on('error', end)
 }
 
-/** Whatever this process prints, and whether somebody reads it, is not what it is for. */
-export function writesInPassing(): void {
+/** For a process whose work is not its output: it continues when nobody reads that, or the disk is full. */
+export function outliveReader(): void {
   needsReader = false
 }
 
-/**
- * For a daemon, whose work is not its output: it goes on when nobody reads that any more, or when it is written to a
- * full disk, and never waits for it.
- */
-export function sayInPassing(line: string): void {
-  writesInPassing()
+/** A daemon announces something, and never waits for a reader. */
+export function announce(line: string): void {
+  outliveReader()
   process.stdout.write(`${line}\n`)
 }
 
-/** Waits for a slow reader instead of keeping everything for it. */
+/** Waits for a slow reader instead of buffering everything. */
 export async function write(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }
@@ -40,7 +37,10 @@ export const printLine = (line: string) => write(`${line}\n`)
 export const printJson = (value: unknown) => write(`${safeJson(value, 2)}\n`)
 export const printJsonLine = (value: unknown) => write(`${safeJson(value)}\n`)
 
-/** One JSON array, written as its parts arrive. */
+/** A remark for people, beside the output. */
+export const note = (text: string): void => void process.stderr.write(`hatchway: ${visible(text)}\n`)
+
+/** One JSON array, written while its parts arrive. */
 export async function printJsonArray(batches: AsyncIterable<readonly unknown[]>): Promise<void> {
   let separator = '['
   for await (const batch of batches) {

@@ -25,7 +25,7 @@ function output(isTTY: boolean) {
   return { stream, written: () => written }
 }
 
-test('what takes long is said on one line, which then goes away', async () => {
+test('long work is shown on one line, which disappears at the end', async () => {
   const { stream, written } = output(true)
   const answer = await withProgress(
     'Working',
@@ -46,7 +46,7 @@ test('what takes long is said on one line, which then goes away', async () => {
   expect(lines.at(-2)).toMatch(/^Working: x{30}$/)
 })
 
-test('what fails leaves no trace of it', async () => {
+test('work that fails leaves no line behind', async () => {
   const { stream, written } = output(true)
   const work = withProgress(
     'Working',
@@ -60,7 +60,7 @@ test('what fails leaves no trace of it', async () => {
   expect(written().endsWith('\r\u001b[K')).toBe(true)
 })
 
-test('it makes room for what is printed', async () => {
+test('an empty text removes the line, so that something can be printed', async () => {
   const { stream, written } = output(true)
   await withProgress(
     'Working',
@@ -76,7 +76,7 @@ test('it makes room for what is printed', async () => {
   )
 })
 
-test('without a terminal, and for what is quick, nothing is written', async () => {
+test('nothing is written without a terminal, or for quick work', async () => {
   const { stream, written } = output(false)
   await withProgress('Working', () => vi.advanceTimersByTimeAsync(5000), stream)
   expect(written()).toBe('')

@@ -54,11 +54,10 @@ const methods: Readonly<Record<string, string>> = {
 const computed = '*'
 
 function askedIn(source: string): Asked[] {
-  const calls = /(?:\.(\w+)\(\s*)?(?:'(\/[a-z][^'\n]*)'|`(\/[a-z][^`\n]*)`)/g
+  const calls = /(?:\.(\w+)\(\s*)?(?:'(\/[a-z][^'\n]*)'|url`(\/[a-z][^`\n]*)`)/g
   return [...source.matchAll(calls)].map(([, call = '', plain, template = '']) => ({
     method: methods[call],
     segments: (plain ?? template)
-      .replace(/\$\{[^}]*\?[^}]*\}$/, '')
       .replace(/\?.*$/, '')
       .replaceAll(/\$\{[^}]*\}/g, computed)
       .split('/'),
@@ -89,14 +88,14 @@ const asked = globSync('packages/cli/src/{*,commands/*,chat/*,tail/*}.ts', { cwd
   .filter(file => !/\.test\.ts$|demo|testing/.test(file))
   .flatMap(file => askedIn(readFileSync(join(root, file), 'utf8')))
 
-test.each(routes)('$name can be asked for by a command, or it is said why not', ({ name, method, path }) => {
+test.each(routes)('$name is used by a command, or the list says why not', ({ name, method, path }) => {
   const isAsked = asked.some(one => isFor(one, method, path))
   expect({ isAsked, reason: without[name] }).toEqual(
     name in without ? { isAsked: false, reason: without[name] } : { isAsked: true, reason: undefined },
   )
 })
 
-test('what is left out is still served', () => {
+test('every route in the list of exceptions exists', () => {
   const served = routes.map(({ name }) => name)
   expect(Object.keys(without).filter(name => !served.includes(name))).toEqual([])
 })

@@ -58,13 +58,13 @@ test('one row is one line, whatever is in it', async () => {
   expect(lines).toBe('ID  NAME  TEXT\n 1  a\\nb  \\u001b[2J\n')
 })
 
-test('columns that are alike give way alike', async () => {
+test('similar columns shrink to the same width', async () => {
   const three: Column<string>[] = ['A', 'B', 'C'].map(title => ({ title, value: row => row, flexible: true }))
   const [, line = ''] = (await createTable(three, 34)(['x'.repeat(40)])).split('\n')
   expect(line.split('  ').map(cell => cell.length)).toEqual([10, 10, 10])
 })
 
-describe('what is listed in fact', () => {
+describe('the tables of the commands', () => {
   const id = '6705ac65-1111-4000-8000-000000000000'
   const at = '2026-11-16T22:04:05.000Z'
   const long = 'something that goes on and on '.repeat(5)
@@ -84,7 +84,7 @@ describe('what is listed in fact', () => {
     result: long,
     error: null,
   } as const
-  const tables: Record<string, (width: number | undefined) => Promise<string>> = {
+  const tables: Record<string, (width: number | undefined) => string | Promise<string>> = {
     runs: width => createTable(runColumns, width)([run]),
     history: width =>
       createTable(
@@ -200,12 +200,12 @@ describe('what is listed in fact', () => {
     },
   )
 
-  test('ids and times are brief on a terminal that is narrow, and whole elsewhere', async () => {
+  test('ids and times are short on a narrow terminal, and complete elsewhere', async () => {
     expect(await tables.runs?.(80)).toMatch(/^6705ac65 {2}11-16 \d\d:04 {2}/m)
     for (const width of [undefined, 200]) expect(await tables.runs?.(width)).toContain(`${id}  2026-11-16 `)
   })
 
-  test('config leaves the variables out where values would have to give way', async () => {
+  test('config leaves out the variables before it cuts values', async () => {
     expect(await tables.config?.(80)).not.toContain('VARIABLE')
     expect(await tables.config?.(undefined)).toContain('HATCHWAY_DURABILITY')
   })

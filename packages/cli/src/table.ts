@@ -1,153 +1,105 @@
 import { visible } from './text.ts'
+import { fill, widthOf } from './width.ts'
 
 export interface Column<T> {
   title: string
   value: (row: T) => string
-  /** may be cut short where the terminal is too narrow; the others only where that is not enough */
+  /** may be cut on a narrow terminal; other columns are cut only when that is not enough */
   flexible?: boolean
   right?: boolean
-  /** what of a value will do where not everything has room */
+  /** a shorter form of the value, for a narrow terminal */
   brief?: (text: string) => string
-  /** left out where not even that has room */
+  /** left out on a terminal that is too narrow even for brief values */
   spare?: boolean
 }
 
 const gap = '  '
-/** less of a flexible column is shown only where no other can be brief or left out instead */
+/** Before a flexible column gets narrower than this, other columns become brief or are left out. */
 const comfortable = 12
-/** what flexible columns may be cut to before others are */
-const narrow = 5
-/** what the others may be cut to, and then all, before a line breaks */
-const briefest = 8
-const leastOfAll = 4
+/** Flexible columns shrink to this width first, then all columns to the next, then to the last. */
+const [flexibleLeast, usualLeast, veryLeast] = [5, 8, 4]
 
-export type WidthOf = (text: string) => number
-
-/** Letters that take one column each; for anything else it takes a library to say, which takes time to load. */
-const plain = /^[ -~\u00a1-\u024f…]*$/
-export const isPlain = (text: string) => plain.test(text)
-const plainWidth: WidthOf = text => text.length
-
-let graphemes: Intl.Segmenter | undefined
-export const graphemesOf = (text: string) => {
-  graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
-  return graphemes.segment(text)
-}
-
-export function cut(text: string, width: number, widthOf: WidthOf): string {
-  if (widthOf(text) <= width) return text
-  let kept = ''
-  let used = 0
-  for (const { segment } of graphemesOf(text)) {
-    const wide = widthOf(segment)
-    if (used + wide > width - 1) break
-    kept += segment
-    used += wide
-  }
-  return `${kept}…`
-}
-
-interface Form<T> {
+interface Layout<T> {
   columns: readonly Column<T>[]
   isBrief: boolean
+  widths: readonly number[]
 }
-
-/** From the whole table to what is left of it on a narrow terminal. */
-const formsOf = <T>(columns: readonly Column<T>[]): Form<T>[] => [
-  { columns, isBrief: true },
-  { columns: columns.filter(column => !column.spare), isBrief: true },
-]
 
 /**
- * Rows as aligned columns. Rows may come in batches: the title goes above the first one, and columns only ever get
- * wider. Without a terminal (`width` undefined) nothing is cut, shortened or left out.
+ * Rows as aligned columns. Rows may arrive in batches: the titles stand above the first one, and columns only get wider.
+ * Without a terminal (`width` undefined) nothing is cut, shortened or left out.
  */
 export function createTable<T>(columns: readonly Column<T>[], width: number | undefined) {
-  const narrower = formsOf(columns)
-  let form: Form<T> = { columns, isBrief: false }
-  let widths = titleWidths(form)
-  let widthOf = plainWidth
-  let titled = false
+  const narrower = [columns, columns.filter(column => !column.spare)].map(some => layoutOf(some, true))
+  let layout = layoutOf(columns, false)
+  let hasTitles = false
 
-  const line = (cells: readonly string[], fitted: readonly number[]) =>
-    form.columns
-      .map(({ right }, i) => {
-        const room = fitted[i] ?? 0
-        const cell = width === undefined ? (cells[i] ?? '') : cut(cells[i] ?? '', room, widthOf)
-        const padding = ' '.repeat(Math.max(0, room - widthOf(cell)))
-        return right ? padding + cell : cell + padding
-      })
-      .join(gap)
-      .trimEnd()
-
-  const cellsOf = (rows: readonly T[]) =>
-    rows.map(row =>
-      form.columns.map(({ value, brief }) => {
-        const text = visible(value(row))
-        return form.isBrief && brief ? brief(text) : text
-      }),
-    )
-  const widen = (cells: readonly string[][]) => {
-    widths = widths.map((wide, i) => cells.reduce((max, row) => Math.max(max, widthOf(row[i] ?? '')), wide))
-  }
-
-  return async (rows: readonly T[]): Promise<string> => {
-    let cells = cellsOf(rows)
-    if (widthOf === plainWidth && !cells.every(row => row.every(isPlain))) {
-      widthOf = (await import('string-width')).default
+  return (rows: readonly T[]): string => {
+    layout = widened(layout, rows)
+    while (width !== undefined && narrower.length > 0 && !isComfortable(layout, width)) {
+      layout = widened(narrower.shift() ?? layout, rows)
     }
-    widen(cells)
-    while (width !== undefined && !isComfortable(form.columns, widths, width)) {
-      const next = narrower.shift()
-      if (!next) break
-      form = next
-      widths = titleWidths(form)
-      cells = cellsOf(rows)
-      widen(cells)
-    }
-    const fitted = width === undefined ? widths : fit(form.columns, widths, width)
-    const lines = cells.map(row => line(row, fitted))
-    if (!titled) {
-      titled = true
-      lines.unshift(
-        line(
-          form.columns.map(column => column.title),
-          fitted,
-        ),
-      )
-    }
-    return lines.map(text => `${text}\n`).join('')
+    const widths = width === undefined ? layout.widths : fit(layout, width)
+    const lines = rows.map(row => cellsOf(layout, row))
+    if (!hasTitles) lines.unshift(layout.columns.map(({ title }) => title))
+    hasTitles = true
+    return lines.map(cells => `${lineOf(layout, cells, widths)}\n`).join('')
   }
 }
 
-const titleWidths = <T>({ columns }: Form<T>) => columns.map(column => column.title.length)
+const layoutOf = <T>(columns: readonly Column<T>[], isBrief: boolean): Layout<T> => ({
+  columns,
+  isBrief,
+  widths: columns.map(({ title }) => title.length),
+})
+
+const cellsOf = <T>({ columns, isBrief }: Layout<T>, row: T): string[] =>
+  columns.map(({ value, brief }) => {
+    const text = visible(value(row))
+    return isBrief && brief ? brief(text) : text
+  })
+
+function widened<T>(layout: Layout<T>, rows: readonly T[]): Layout<T> {
+  const widths = [...layout.widths]
+  for (const row of rows) {
+    for (const [i, cell] of cellsOf(layout, row).entries())
+      widths[i] = Math.max(widths[i] ?? 0, widthOf(cell))
+  }
+  return { ...layout, widths }
+}
+
+const lineOf = <T>({ columns }: Layout<T>, cells: readonly string[], widths: readonly number[]): string =>
+  columns
+    .map(({ right = false }, i) => fill(cells[i] ?? '', widths[i] ?? 0, right))
+    .join(gap)
+    .trimEnd()
 
 const totalOf = (widths: readonly number[]) =>
-  widths.reduce((sum, wide) => sum + wide, gap.length * (widths.length - 1))
+  widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1))
 
-/** What says nothing new has all the room it needs, or it is not worth its place. */
-const isComfortable = (columns: readonly Column<never>[], widths: readonly number[], width: number) =>
+/** A spare column has to fit whole, or it is not worth its place. */
+const isComfortable = <T>({ columns, widths }: Layout<T>, width: number): boolean =>
   totalOf(
     widths.map((wide, i) => (columns[i]?.flexible && !columns[i].spare ? Math.min(wide, comfortable) : wide)),
   ) <= width
 
-/** The widest columns give way, one step at a time, so that those that are alike stay so. */
-function fit(columns: readonly Column<never>[], widths: readonly number[], width: number): number[] {
+/** The widest columns shrink one step at a time, so that similar columns stay similar. */
+function fit<T>({ columns, widths }: Layout<T>, width: number): number[] {
   const fitted = [...widths]
   let excess = totalOf(fitted) - width
-  const shrink = (least: number, mayGive: (column: Column<never>) => boolean) => {
+  const shrink = (least: number, mayShrink: (column: Column<T>) => boolean) => {
     while (excess > 0) {
       let widest = -1
       columns.forEach((column, i) => {
-        if (mayGive(column) && (fitted[i] ?? 0) > (fitted[widest] ?? least)) widest = i
+        if (mayShrink(column) && (fitted[i] ?? 0) > (fitted[widest] ?? least)) widest = i
       })
       if (widest === -1) return
       fitted[widest] = (fitted[widest] ?? 0) - 1
       excess--
     }
   }
-  shrink(narrow, column => column.flexible ?? false)
-  shrink(briefest, () => true)
-  shrink(leastOfAll, () => true)
+  shrink(flexibleLeast, column => column.flexible ?? false)
+  shrink(usualLeast, () => true)
+  shrink(veryLeast, () => true)
   return fitted
 }

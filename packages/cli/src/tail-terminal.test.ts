@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createNames, post } from '@hatchway/spool'
 import { expect, vi } from 'vitest'
+import { onTerminal, openTerminal } from './testing/terminal.ts'
 import { openCommand } from './testing.ts'
-import { onTerminal, openTerminal } from './testing-terminal.ts'
 
 const patience = { timeout: 60_000 }
 const freshName = createNames()
@@ -30,7 +30,7 @@ async function open(options: Parameters<typeof openTerminal>[0] = {}) {
   await terminal.shell()
   const watch = async (...args: string[]) => {
     await terminal.run('tail', '--data', house.data, ...args)
-    await terminal.shows(/^hatchway: running .*refused \d+ +pending \d+/)
+    await terminal.shows(/^hatchway: running .*refused \d+ +waiting: /)
   }
   return { ...house, send, terminal, watch }
 }
@@ -50,15 +50,15 @@ onTerminal('commands appear as they are handled, are filtered and opened (needs 
   await terminal.shows(/^all commands: 3$/m)
 
   await terminal.type('gwor')
-  await terminal.shows(/^group has wor: 2 of 3$/m)
+  await terminal.shows(/^group contains wor: 2 of 3$/m)
   await terminal.hides(/family/)
   await terminal.press('Enter')
   await terminal.type('d')
-  await terminal.shows(/^group has wor, ok only: 1 of 3$/m)
+  await terminal.shows(/^group contains wor, ok only: 1 of 3$/m)
   await terminal.type('d')
-  await terminal.shows(/^group has wor, refused only: 1 of 3$/m)
+  await terminal.shows(/^group contains wor, refused only: 1 of 3$/m)
   await terminal.type('c/no command')
-  await terminal.shows(/^with “no command”: 1 of 3$/m)
+  await terminal.shows(/^text contains “no command”: 1 of 3$/m)
   await terminal.press('Escape')
   await terminal.shows(/^all commands: 3$/m)
 
@@ -77,9 +77,9 @@ onTerminal('commands appear as they are handled, are filtered and opened (needs 
   await terminal.shows(/^all commands: 3$/m)
 
   await terminal.type(' ')
-  await terminal.shows(/PAUSED, 0 came since/)
+  await terminal.shows(/PAUSED, 0 new/)
   send('family', 'send_message', { text: 'unseen' })
-  await terminal.shows(/^all commands: 3 +PAUSED, 1 came since$/m)
+  await terminal.shows(/^all commands: 3 +PAUSED, 1 new$/m)
   await terminal.type(' ')
   await terminal.shows(/^all commands: 4$/m)
   await terminal.type('?')
@@ -168,16 +168,16 @@ onTerminal(
   },
 )
 
-onTerminal('a daemon that restarts is said to, and nothing of between is missed (needs tmux)', async () => {
+onTerminal('tail reports a restart of the daemon, and misses no command (needs tmux)', async () => {
   const { send, stop, startAgain, terminal, watch } = await open()
   send('family', 'send_message', { text: 'first' })
   await watch('--group', 'family')
-  await terminal.shows(/^group is family: 1$/m)
+  await terminal.shows(/^group family: 1$/m)
   await stop()
   await terminal.shows(/^hatchway: no daemon for \d+ s/)
   await terminal.shows(/^The daemon has ended/m)
   await terminal.press('Enter')
-  await terminal.shows(/^No daemon runs/m)
+  await terminal.shows(/^No daemon is running/m)
   await terminal.press('Escape', 'Escape')
   send('family', 'fly', {})
   await startAgain()
@@ -185,7 +185,7 @@ onTerminal('a daemon that restarts is said to, and nothing of between is missed 
   await terminal.shows(/family +fly +refused/)
   send('family', 'send_message', { text: 'after' })
   send('work', 'send_message', { text: 'another’s' })
-  await terminal.shows(/^group is family: 3 of 4$/m)
+  await terminal.shows(/^group family: 3 of 4$/m)
 
   // However it ends, the terminal is as before.
   process.kill(await terminal.processOf('tail'), 'SIGTERM')
@@ -256,7 +256,7 @@ onTerminal('it can be stopped with Ctrl-Z and taken up again (needs tmux)', asyn
   expect(await terminal.mode()).toBe(restored)
 })
 
-onTerminal('what takes time says so, and leaves no trace (needs tmux)', async () => {
+onTerminal('progress is shown, and disappears at the end (needs tmux)', async () => {
   const { data, stop, terminal } = await open()
   await stop()
   const message = `'{"text":"hello"}'`

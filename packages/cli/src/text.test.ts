@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { safeJson, visible, visibleLines } from './text.ts'
+import { quoted } from './facts.ts'
+import { safeJson, visible } from './text.ts'
 
 test.each([
   ['an escape sequence', '\u001b[2J\u001b]52;c;cm0=\u0007', '\\u001b[2J\\u001b]52;c;cm0=\\u0007'],
@@ -18,13 +19,13 @@ test.each([
   expect(visible(text)).toBe(shown)
 })
 
-test('what people write stays as it is', () => {
+test('ordinary text stays as it is', () => {
   const text = 'Grüße, 日本語, שלום, café, 👩‍🚀 🏳️‍🌈 👨‍👩‍👧‍👦 👩🏽‍🚀, C:\\dir, "quoted"'
   expect(visible(text)).toBe(text)
 })
 
 test('lines of a file are marked and escaped one by one', () => {
-  expect(visibleLines('{\r\n  "a": "\u001b[0m"\n}')).toBe('│ {\n│   "a": "\\u001b[0m"\n│ }')
+  expect(quoted('{\r\n  "a": "\u001b[0m"\n}')).toEqual(['│ {', '│   "a": "\\u001b[0m"', '│ }'])
 })
 
 test('JSON for a terminal has nothing hidden in it and means the same', () => {

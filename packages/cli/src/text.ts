@@ -29,13 +29,6 @@ export const visible = (text: string): string =>
       : escaped(character),
   )
 
-/** With its own line breaks, each line marked, so that none can pass for a line of ours. */
-export const visibleLines = (text: string): string =>
-  text
-    .split('\n')
-    .map(line => `│ ${visible(line.replace(/\r$/, ''))}`)
-    .join('\n')
-
 /** JSON that says the same and can be shown on a terminal: JSON itself lets all but the oldest controls through. */
 export const safeJson = (value: unknown, indent?: number): string =>
   JSON.stringify(value, null, indent).replace(hidden, character =>

@@ -13,7 +13,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { configSchema, loadConfig } from '@hatchway/host/config'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { driverChoices, sandboxChoices } from './commands/init.ts'
 import { openCommand } from './testing.ts'
 
 const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
@@ -45,9 +44,9 @@ describe('backup and restore', () => {
     expect(await run(running)).toMatchObject({
       code: 0,
       err: '',
-      out: expect.stringContaining('holds everything'),
+      out: expect.stringContaining('Backup written to'),
     })
-    expect(await run(running)).toMatchObject({ code: 1, err: expect.stringContaining('is there already') })
+    expect(await run(running)).toMatchObject({ code: 1, err: expect.stringContaining('already exists') })
     expect(await run('-', '--json')).toMatchObject({ code: 64 })
     await stop()
     const stopped = join(place, 'stopped.tar.gz')
@@ -89,7 +88,7 @@ describe('backup and restore', () => {
 })
 
 describe('doctor', () => {
-  test('ends with 0 where all is good and with 1 where something is bad, and says a bad configuration is one', async () => {
+  test('ends with 0 if all is good and with 1 if something is bad, such as the configuration', async () => {
     const { data, host, run, json } = await openCommand('doctor')
     await host.addGroup({ folder: 'family', jid: 'web:1', name: 'Family', main: false, dialect: 'hatchway' })
     writeFileSync(
@@ -150,13 +149,13 @@ describe('init', () => {
     const before = readFileSync(join(place, 'hatchway.config.ts'), 'utf8')
     expect(await hatchway(args, '', place)).toMatchObject({
       code: 1,
-      err: expect.stringContaining('is there already'),
+      err: expect.stringContaining('already exists'),
     })
     expect(await hatchway([...args, '--force', '--name', 'Ada'], '', place)).toMatchObject({ code: 0 })
     expect(readFileSync(join(place, 'hatchway.config.ts'), 'utf8')).toBe(before.replace("O\\'Brien", 'Ada'))
   })
 
-  test('asks nobody where nobody is there, and says what is not allowed', async () => {
+  test('asks nothing without a terminal, and reports invalid options', async () => {
     const place = folder()
     expect(await hatchway(['init'], '', place)).toMatchObject({
       code: 64,
@@ -190,7 +189,7 @@ describe('init', () => {
     expect(readdirSync(place)).toEqual(['hatchway.config.ts'])
   })
 
-  test('writes where --config says, and advises a command that finds it there', async () => {
+  test('writes to --config, and prints commands with that option', async () => {
     const place = folder()
     const elsewhere = join(folder(), 'hatchway.config.ts')
     const made = await hatchway(['init', '--yes', '--group', 'none', '--config', elsewhere], '', place)
@@ -201,13 +200,6 @@ describe('init', () => {
     })
     expect(existsSync(elsewhere)).toBe(true)
     expect(readdirSync(place)).toEqual([])
-  })
-
-  test('knows the host’s own names', () => {
-    const { agents } = configSchema.shape
-    const shape = agents.unwrap().shape
-    expect(driverChoices).toEqual(shape.driver.unwrap().options)
-    expect(sandboxChoices).toEqual(shape.sandbox.unwrap().options)
   })
 })
 
@@ -243,7 +235,7 @@ describe('password', () => {
         return { code, shown }
       }
       const same = await typed('sesame-open', 'sesame-open')
-      expect(same.shown).toMatch(/^Password: \r\nOnce more: \r\nscrypt\$\S+\r\n$/)
+      expect(same.shown).toMatch(/^Password: \r\nRepeat password: \r\nscrypt\$\S+\r\n$/)
       const other = await typed('sesame-open', 'sesame-shut')
       expect(other).toMatchObject({ code: 2, shown: expect.stringContaining('not the same') })
       expect(same.shown + other.shown).not.toContain('sesame')
@@ -252,7 +244,7 @@ describe('password', () => {
 })
 
 describe('import', () => {
-  test('says in one line what is no installation', async () => {
+  test('reports in one line that there is no installation', async () => {
     const place = folder()
     expect(await hatchway(['import', 'nanoclaw', place, '--data', join(place, 'data')])).toMatchObject({
       code: 1,
@@ -314,7 +306,7 @@ describe('completion', () => {
     expect(complete('hatchway groups ')).not.toContain('groups')
   })
 
-  test.runIf(has('zsh'))('in zsh, as far as it can be read (needs zsh)', async () => {
+  test.runIf(has('zsh'))('in zsh the script loads and defines its functions (needs zsh)', async () => {
     const path = await script('zsh')
     const read = spawnSync(
       'zsh',
@@ -348,12 +340,12 @@ test('the demonstration plays to its end and leaves nothing behind', async () =>
     )
     child.stdin?.end()
   })
-  expect(played.out).toContain('That is the tour.')
+  expect(played.out).toContain('This was the demo.')
   expect(played.code).toBe(0)
   expect(readdirSync(place).filter(name => name.startsWith('hatchway-demo'))).toEqual([])
 })
 
-test('a data directory that is not there is said to be so, and is not made', async () => {
+test('a missing data directory is reported, and not created', async () => {
   const place = join(folder(), 'typo')
   for (const command of ['tasks list', 'groups list', 'status', 'tail', 'backup -'])
     expect(await hatchway([...command.split(' '), '--data', place])).toMatchObject({

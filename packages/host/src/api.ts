@@ -1,25 +1,21 @@
-import { type Client, type ConnectOptions, connect as connectTo } from './client/client.ts'
+import type { PluginCommand } from './assemble/plugins.ts'
+import { type Client, type ConnectOptions, connect as connectTo, type Place } from './client/client.ts'
 import type { Config } from './config.ts'
 
 /** The way in for people's programs: the command line today, the console tomorrow. */
 export * from './api/answers.ts'
-export {
-  type ApprovalRuleAnswer,
-  approvalRuleAnswer,
-  approvalRulesAnswer,
-  approvalsAnswer,
-} from './api/approvals.ts'
-export {
-  type AuditEntryAnswer,
-  auditAnswer,
-  auditEntryAnswer,
-  auditHeadAnswer,
-  auditReportAnswer,
-} from './api/audit-answers.ts'
 export * from './api/chat-answers.ts'
-export { begunDeployAnswer, type DeployAnswer, deployAnswer, deploysAnswer } from './api/deploys.ts'
 export { ApiError } from './api/failure.ts'
-export type { FeedEventAnswer } from './api/feed.ts'
+export { ask } from './base/programs.ts'
+export { findDaemon, type RunningDaemon } from './client/daemon.ts'
+export { DaemonGone } from './client/over-socket.ts'
+export { pluginApi } from './client/plugin-api.ts'
+export {
+  begunDeployAnswer,
+  type DeployAnswer,
+  deployAnswer,
+  deploysAnswer,
+} from './plugins/deploy/answers.ts'
 export {
   type JobAnswer,
   type JobRunAnswer,
@@ -27,21 +23,19 @@ export {
   jobsAnswer,
   type WholeJobRunAnswer,
   wholeJobRunAnswer,
-} from './api/jobs.ts'
-export { type RunAnswer, runAnswer, runsAnswer, type TranscriptAnswer, transcriptAnswer } from './api/runs.ts'
-export { type RequestsAnswer, requestsAnswer, type ServicesAnswer, servicesAnswer } from './api/services.ts'
-export { periodicAnswer } from './api/sessions.ts'
-export type { OverviewAnswer } from './api/status.ts'
-export { clearedTaintAnswer, type TaintsAnswer, taintsAnswer } from './api/taints.ts'
-export { type OccurrenceAnswer, occurrencesAnswer, type UpcomingAnswer, upcomingAnswer } from './api/tasks.ts'
-export { type UsageAnswer, usageAnswer } from './api/usage.ts'
-export { syncAnswer, type WorktreesAnswer, worktreesAnswer } from './api/worktrees.ts'
-export { DaemonGone } from './client/over-socket.ts'
-export type { Client, ConnectOptions }
+} from './plugins/jobs/answers.ts'
+export { periodicAnswer } from './plugins/periodic/routes.ts'
+export { syncAnswer, type WorktreesAnswer, worktreesAnswer } from './plugins/worktrees/routes.ts'
+export { auditPointSchema as auditHeadAnswer } from './store/entities/audit.ts'
+export type { Client, ConnectOptions, Place, PluginCommand }
 
 /** To the daemon, or, where none runs, to a host opened in this process for as long as it takes. */
-export const connect = (config: Config, options: ConnectOptions = {}): Promise<Client> =>
-  connectTo(config, options, async local => {
+export const connect = (host: Config | Place, options: ConnectOptions = {}): Promise<Client> =>
+  connectTo('config' in host ? host : { data: host.data, config: async () => host }, options, async local => {
     const { openLocal } = await import('./assemble/local.ts')
     return openLocal(local)
   })
+
+/** Commands that the configured plugins add to `hatchway`. */
+export const pluginCommands = async (config: Config): Promise<PluginCommand[]> =>
+  (await import('./assemble/plugins.ts')).pluginCommands(config)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { folderSchema, jidSchema, requestIdSchema, taskIdSchema, toolNameSchema } from './identifiers.ts'
+import { contextModes } from './names.ts'
 
 /**
  * The canonical commands: what an agent can ask of its host, whatever dialect it spoke. Each schema names every
@@ -11,7 +12,7 @@ const text = (max: number) =>
   z.string().min(1, 'must not be empty').max(max, `must be at most ${max} characters`)
 
 export const scheduleTypeSchema = z.enum(['cron', 'interval', 'once'])
-export const contextModeSchema = z.enum(['group', 'isolated'])
+export const contextModeSchema = z.enum(contextModes)
 
 const sendMessage = z.strictObject({
   jid: jidSchema.optional().describe('the chat; left out: the own chat'),
@@ -228,5 +229,20 @@ export const commandSchema = z.discriminatedUnion('type', [
   command('check_shell'),
 ])
 
+/** A command that a plugin adds. Its name has a dot, and only the host that has the plugin knows what its payload may be. */
+const pluginTypePattern = /^[a-z][a-z0-9-]{0,31}\.[a-z][a-z0-9_]{0,31}$/
+export const pluginCommandSchema = z.strictObject({
+  type: z.string().regex(pluginTypePattern, 'must be a plugin’s name, a dot and a command’s name'),
+  payload: z.record(z.string(), z.unknown()),
+})
+export type PluginCommand = z.infer<typeof pluginCommandSchema>
+export type AnyCommand = Command | PluginCommand
+/** For commands that are read back from where they were stored. */
+export const anyCommandSchema = z.union([commandSchema, pluginCommandSchema])
+export const isPluginType = (type: unknown): boolean =>
+  typeof type === 'string' && pluginTypePattern.test(type)
+
 export const commandTypes = Object.keys(payloads) as CommandType[]
+/** Whether it is one of the protocol's own, and not a plugin's. */
+export const isCommand = (command: AnyCommand): command is Command => isCommandType(command.type)
 export const isCommandType = (type: string): type is CommandType => Object.hasOwn(payloads, type)

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { Command } from './commands.ts'
+import type { AnyCommand } from './commands.ts'
 import type { Refusal } from './errors.ts'
 import { requestIdSchema } from './identifiers.ts'
 import type { Outcome } from './receipts.ts'
 import type { Progress, Services, Todo } from './services.ts'
-import type { DialectName, Group, Task } from './snapshots.ts'
+import type { DialectName, Group, OtherChat, Task } from './snapshots.ts'
 
 /** A file as it came in: where it lay, and its JSON. Nothing in it says who sent it; the directory does. */
 export interface IncomingFile {
@@ -28,7 +28,7 @@ export interface Translation {
   dialect: DialectName
   /** the type as the file named it, for people to read */
   type: string
-  command: Command | Refusal
+  command: AnyCommand | Refusal
   reply?: ReplyAddress
   claimedSender?: string
 }
@@ -61,7 +61,13 @@ export interface Dialect {
   recognise(file: IncomingFile): Translation | undefined
   tasks(tasks: readonly Task[], viewer: Group): OutgoingFile
   /** undefined: this viewer gets no such file */
-  groups(groups: readonly Group[], viewer: Group, syncedAt: string): OutgoingFile | undefined
+  groups(
+    groups: readonly Group[],
+    viewer: Group,
+    syncedAt: string,
+    /** chats that could be registered */
+    others?: readonly OtherChat[],
+  ): OutgoingFile | undefined
   /** what the group may ask services for; left out: its containers know no such file */
   services?(services: Services): OutgoingFile
   /** left out: its containers know no such file */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { ReplyAddress } from './dialect.ts'
-import { content } from './fixtures.ts'
 import { type Outcome, receiptSchema } from './receipts.ts'
 import { renderReply } from './reply.ts'
+import { content } from './testing.ts'
 
 const done = (result: Record<string, unknown> = {}): Outcome => ({ ok: true, result })
 const refused: Outcome = { ok: false, error: { code: 'forbidden', message: 'only main may' } }

@@ -23,6 +23,10 @@ export const serviceToolSchema = z.object({
       'the result is an object of facts, or the result of an MCP tool: content, structuredContent, isError',
     ),
   timeout_ms: z.int().min(1).describe('after which the host answers that it took too long'),
+  command: z
+    .string()
+    .optional()
+    .describe('a command to post with the arguments as its payload, instead of `call_service`'),
 })
 export type ServiceListing = z.infer<typeof serviceToolSchema>
 

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { contextModeSchema, scheduleTypeSchema } from './commands.ts'
 import { folderSchema, jidSchema, taskIdSchema } from './identifiers.ts'
+import { dialectNames } from './names.ts'
+
+export { dialectNames }
 
 /** What the host shows its agents of its state, before a dialect gives it the shape its containers expect. */
 export const taskStatusSchema = z.enum(['active', 'paused', 'completed', 'cancelled'])
@@ -35,7 +38,6 @@ export const taskSchema = z.object({
 })
 export type Task = z.infer<typeof taskSchema>
 
-export const dialectNames = ['hatchway', 'nanoclaw', 'novabot', 'mdclaw', 'pynchy'] as const
 export const dialectNameSchema = z.enum(dialectNames)
 export type DialectName = z.infer<typeof dialectNameSchema>
 
@@ -52,3 +54,10 @@ export const groupSchema = z.object({
   last_activity: z.iso.datetime().nullable(),
 })
 export type Group = z.infer<typeof groupSchema>
+
+/** A chat that a channel knows, and that is no group's. */
+export interface OtherChat {
+  jid: string
+  name: string
+  last_activity: string
+}

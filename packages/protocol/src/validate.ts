@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Command, type CommandType, commandSchema } from './commands.ts'
+import { type AnyCommand, type Command, type CommandType, commandSchema } from './commands.ts'
 import { type Refusal, refusal } from './errors.ts'
 import { noSuchField, shownName } from './unknown-fields.ts'
 
@@ -53,17 +53,33 @@ export const commandFrom = (
 ): Command | Refusal => {
   compiled ??= z.compile(commandSchema)
   const result = compiled.safeParse({ type, payload }, { error: rule })
-  if (result.success) return result.data
-  const { issues } = result.error
+  return result.success ? result.data : refusalOf(result.error.issues, path => nameOf(path.slice(1)))
+}
+
+/** The same for a plugin's command, whose schema the host knows. */
+export const payloadFrom = <P>(
+  schema: z.ZodType<P>,
+  payload: unknown,
+): { ok: true; payload: P } | { ok: false; error: Refusal } => {
+  const result = schema.safeParse(payload, { error: rule })
+  if (result.success) return { ok: true, payload: result.data }
+  const error = refusalOf(result.error.issues, path => ['payload', ...path].map(String).join('.'))
+  return { ok: false, error }
+}
+
+const refusalOf = (
+  issues: readonly z.core.$ZodIssue[],
+  nameOf: (path: readonly PropertyKey[]) => string,
+): Refusal => {
   // A field under a wrong name is often why another one is missing.
   const unknown = issues.find(({ code }) => code === 'unrecognized_keys')
   const issue = unknown ?? issues[0]
-  const path = issue?.path.slice(1) ?? []
+  const path = [...(issue?.path ?? [])]
   if (unknown?.code === 'unrecognized_keys') path.push(shownName(unknown.keys[0] ?? ''))
   return refusal('invalid_field', `${nameOf(path)}: ${issue?.message ?? 'is not valid'}`)
 }
 
-export const isRefusal = (command: Command | Refusal): command is Refusal => 'code' in command
+export const isRefusal = (command: AnyCommand | Refusal): command is Refusal => 'code' in command
 
 const readable = /^[A-Za-z0-9_:.-]{1,64}$/
 

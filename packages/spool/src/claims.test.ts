@@ -15,7 +15,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Claims, createClaims } from './claims.ts'
 import { type DirectoryHandle, openDirectory } from './directory.ts'
 import { listDirectory } from './listing.ts'
-import { run, startChild, temporaryFolder, until } from './rig.ts'
+import { run, startChild, temporaryFolder, until } from './testing/rig.ts'
 import type { ClaimedFile } from './types.ts'
 
 const limit = 1000

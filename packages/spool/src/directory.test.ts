@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDirectory, within } from './directory.ts'
-import { run, temporaryFolder } from './rig.ts'
+import { run, temporaryFolder } from './testing/rig.ts'
 
 describe('an open directory', () => {
   it.runIf(process.platform === 'linux')(

@@ -1,4 +1,5 @@
-import { closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { pathOfHandle } from './platform.ts'
 
 /**
  * An open directory. Its owner may replace the name by a link or by another directory at any time; everything done
@@ -17,10 +18,6 @@ export interface DirectoryHandle {
 
 export type OpenFailure = 'missing' | 'not_a_directory' | 'unreadable'
 
-// Node has no openat(2). Only Linux offers a path relative to an open directory without it. Elsewhere we use the
-// plain path: a link is still refused, but a swap between two system calls goes unnoticed.
-const byHandle = existsSync('/proc/self/fd')
-
 const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** Opens a directory without following a link in the last part of the path. */
@@ -29,7 +26,7 @@ export function openDirectory(path: string): DirectoryHandle | OpenFailure {
     const fd = openSync(path, flags)
     const { ino, dev, mtimeMs, size } = fstatSync(fd)
     return {
-      path: byHandle ? `/proc/self/fd/${fd}` : path,
+      path: pathOfHandle(fd, path),
       inode: ino,
       device: dev,
       mtimeMs,
@@ -46,6 +43,8 @@ export const within = (directory: DirectoryHandle, name: string | Buffer): strin
   typeof name === 'string'
     ? `${directory.path}/${name}`
     : Buffer.concat([Buffer.from(`${directory.path}/`), name])
+
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN'

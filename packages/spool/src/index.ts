@@ -1,5 +1,5 @@
 export { type Claims, createClaims } from './claims.ts'
-export { type DirectoryHandle, errorCode, openDirectory } from './directory.ts'
+export { type DirectoryHandle, errorCode, openDirectory, reasonOf } from './directory.ts'
 export { createNames, isValidName } from './names.ts'
 export { type PostOptions, post } from './post.ts'
 export { deliversEvents } from './probe.ts'

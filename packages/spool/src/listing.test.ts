@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openDirectory } from './directory.ts'
 import { isLarge, listDirectory, startScan } from './listing.ts'
-import { temporaryFolder } from './rig.ts'
+import { temporaryFolder } from './testing/rig.ts'
 
 function open(path: string) {
   const directory = openDirectory(path)

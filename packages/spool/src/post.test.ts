@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import { post } from './post.ts'
-import { run, startChild, temporaryFolder } from './rig.ts'
+import { run, startChild, temporaryFolder } from './testing/rig.ts'
 
 describe('post', () => {
   it('never shows half a file to another process', async () => {
@@ -25,7 +25,7 @@ describe('post', () => {
 
   it('separates writers that have the same process id and use the same name', async () => {
     const directory = temporaryFolder()
-    const script = new URL('./rig.process.ts', import.meta.url)
+    const script = new URL('./testing/rig.process.ts', import.meta.url)
     const ended = [1, 2].map(
       () =>
         new Promise<number>((resolve, reject) => {

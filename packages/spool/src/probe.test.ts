@@ -2,7 +2,7 @@ import { readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { deliversEvents, removeOldProbes } from './probe.ts'
-import { temporaryFolder } from './rig.ts'
+import { temporaryFolder } from './testing/rig.ts'
 
 describe('the probe', () => {
   it('finds that an ordinary directory delivers events, and leaves no file in it', async () => {

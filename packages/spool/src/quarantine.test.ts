@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createQuarantine, type Refused } from './quarantine.ts'
-import { run, temporaryFolder } from './rig.ts'
+import { run, temporaryFolder } from './testing/rig.ts'
 
 const at = new Date('2026-01-02T03:04:05.678Z')
 const reason = { code: 'malformed', error: 'It is not JSON.', type: null, at }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRemover } from './remove.ts'
-import { temporaryFolder } from './rig.ts'
+import { temporaryFolder } from './testing/rig.ts'
 
 function make(folder: string, count: number): string[] {
   const paths = Array.from({ length: count }, (_, i) => join(folder, String(i)))
@@ -16,7 +16,6 @@ describe('the remover', () => {
     const remover = createRemover(message => expect.unreachable(message))
     remover.remove(make(folder, 16))
     expect(readdirSync(folder)).toEqual([])
-    await remover.settled()
     await remover.close()
   })
 
@@ -25,9 +24,8 @@ describe('the remover', () => {
     const remover = createRemover(message => expect.unreachable(message))
     const paths = make(folder, 600)
     for (let i = 0; i < paths.length; i += 60) remover.remove(paths.slice(i, i + 60))
-    await remover.settled()
-    expect(readdirSync(folder)).toEqual([])
     await remover.close()
+    expect(readdirSync(folder)).toEqual([])
   })
 
   it('ignores files that are already gone', async () => {
@@ -37,9 +35,8 @@ describe('the remover', () => {
     remover.remove(paths)
     remover.remove(paths)
     remover.remove(paths.slice(0, 3))
-    await remover.settled()
-    expect(readdirSync(folder)).toEqual([])
     await remover.close()
+    expect(readdirSync(folder)).toEqual([])
   })
 
   it.each([1, 100])('reports a file among %i that cannot be removed, and removes the others', async count => {
@@ -49,10 +46,9 @@ describe('the remover', () => {
     const stuck = join(folder, 'stuck')
     mkdirSync(stuck)
     remover.remove([...make(folder, count), stuck])
-    await remover.settled()
+    await remover.close()
     expect(messages).toEqual([expect.stringContaining(stuck)])
     expect(readdirSync(folder)).toEqual(['stuck'])
-    await remover.close()
   })
 
   it('finishes its files before it closes, and still removes files afterwards', async () => {

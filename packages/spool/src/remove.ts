@@ -13,8 +13,7 @@ import { errorCode } from './directory.ts'
  */
 export interface Remover {
   remove(paths: readonly string[]): void
-  /** resolves when all files given so far are removed */
-  settled(): Promise<void>
+  /** resolves when all files given so far are removed, or after a while */
   close(): Promise<void>
 }
 
@@ -28,16 +27,12 @@ const backlogLimit = 150_000
 const closeTimeoutMs = 2000
 
 export function createRemover(report: (message: string) => void): Remover {
-  let worker: Worker | undefined
-  let broken = false
   let closed = false
-  /** finished files that still exist; `sentCount` of them were sent to the thread */
+  /** finished files that still exist */
   let outstanding = 0
-  let sentCount = 0
   let queued: (readonly string[])[] = []
-  let sent: (readonly string[])[] = []
   let idleTimer: NodeJS.Timeout | undefined
-  let waiters: (() => void)[] = []
+  let allRemoved: (() => void) | undefined
 
   const unlinkNow = (paths: readonly string[]) => {
     for (const path of paths) {
@@ -49,21 +44,67 @@ export function createRemover(report: (message: string) => void): Remover {
       }
     }
   }
-  const settle = (count: number) => {
+  const removed = (count: number) => {
     outstanding -= count
-    sentCount -= count
-    if (outstanding > 0) return
-    const resolved = waiters
-    waiters = []
-    for (const resolve of resolved) resolve()
+    if (outstanding === 0) allRemoved?.()
   }
-  const startWorker = () => {
+  const thread = createRemoveThread({ unlinkNow, removed, report })
+  const sendAll = () => {
+    const all = queued
+    queued = []
+    for (const paths of all) thread.send(paths)
+  }
+
+  return {
+    remove(paths) {
+      if (paths.length <= directLimit || thread.isBroken() || closed || outstanding > backlogLimit)
+        return unlinkNow(paths)
+      outstanding += paths.length
+      queued.push(paths)
+      idleTimer = idleTimer?.refresh() ?? setTimeout(sendAll, idleMs).unref()
+      while (outstanding - thread.sentCount() > queuedLimit) thread.send(queued.shift() ?? [])
+    },
+    async close() {
+      closed = true
+      clearTimeout(idleTimer)
+      sendAll()
+      if (outstanding > 0) {
+        thread.ref()
+        let timeout: NodeJS.Timeout | undefined
+        await new Promise<void>(resolve => {
+          allRemoved = resolve
+          timeout = setTimeout(resolve, closeTimeoutMs)
+        })
+        clearTimeout(timeout)
+      }
+      await thread.close()
+    },
+  }
+}
+
+/** The thread: none → running when the first files are sent → broken if it fails, and files are removed here. */
+function createRemoveThread(options: {
+  unlinkNow(paths: readonly string[]): void
+  removed(count: number): void
+  report(message: string): void
+}) {
+  const { unlinkNow, report } = options
+  let worker: Worker | undefined
+  let broken = false
+  let sent: (readonly string[])[] = []
+  let sentCount = 0
+
+  const removed = (count: number) => {
+    sentCount -= count
+    options.removed(count)
+  }
+  const start = () => {
     const started = new Worker(new URL('./remove-thread.ts', import.meta.url))
     started.unref()
     started.on('message', ({ count, problems }: { count: number; problems: string[] }) => {
       sent.shift()
       for (const problem of problems) report(problem)
-      settle(count)
+      removed(count)
     })
     started.on('error', error => {
       broken = true
@@ -74,52 +115,27 @@ export function createRemover(report: (message: string) => void): Remover {
       const left = sent
       sent = []
       for (const paths of left) unlinkNow(paths)
-      settle(sentCount)
+      removed(sentCount)
     })
     return started
   }
-  const send = (paths: readonly string[]) => {
-    sentCount += paths.length
-    if (broken) {
-      unlinkNow(paths)
-      return settle(paths.length)
-    }
-    worker ??= startWorker()
-    sent.push(paths)
-    worker.postMessage(paths)
-  }
-  const sendAll = () => {
-    const all = queued
-    queued = []
-    for (const paths of all) send(paths)
-  }
-
   return {
-    remove(paths) {
-      if (paths.length <= directLimit || broken || closed || outstanding > backlogLimit)
-        return unlinkNow(paths)
-      outstanding += paths.length
-      queued.push(paths)
-      idleTimer = idleTimer?.refresh() ?? setTimeout(sendAll, idleMs).unref()
-      while (outstanding - sentCount > queuedLimit) send(queued.shift() ?? [])
-    },
-    settled() {
-      sendAll()
-      return outstanding === 0 ? Promise.resolve() : new Promise(resolve => waiters.push(resolve))
-    },
-    async close() {
-      closed = true
-      clearTimeout(idleTimer)
-      sendAll()
-      if (outstanding > 0) {
-        worker?.ref()
-        let timeout: NodeJS.Timeout | undefined
-        await new Promise<void>(resolve => {
-          waiters.push(resolve)
-          timeout = setTimeout(resolve, closeTimeoutMs)
-        })
-        clearTimeout(timeout)
+    isBroken: () => broken,
+    /** files that were sent and still exist */
+    sentCount: () => sentCount,
+    send(paths: readonly string[]) {
+      sentCount += paths.length
+      if (broken) {
+        unlinkNow(paths)
+        return removed(paths.length)
       }
+      worker ??= start()
+      sent.push(paths)
+      worker.postMessage(paths)
+    },
+    /** the process waits for it from now on */
+    ref: () => worker?.ref(),
+    async close() {
       await worker?.terminate()
       worker = undefined
     },

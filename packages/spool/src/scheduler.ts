@@ -1,4 +1,5 @@
 import type { Claims } from './claims.ts'
+import { type Consume, createDelivery } from './delivery.ts'
 import type { DirectoryHandles } from './directory-handles.ts'
 import type { DirectoryHealth } from './directory-health.ts'
 import { createFairShare } from './fair-share.ts'
@@ -23,8 +24,8 @@ import type { ClaimedFile, Report } from './types.ts'
  *   removed    final
  *
  * A round takes a share of files from each ready inbox, up to one batch, claims and reads them, and hands the batch
- * to the consumer. The next round starts when the consumer is done and the event loop ran once, so that events of
- * other inboxes are seen in between. A batch that the consumer fails on is kept and handed over again after a pause.
+ * to the consumer (delivery.ts). The next round starts when the consumer is done and the event loop ran once, so that
+ * events of other inboxes are seen in between.
  */
 export interface Scheduler {
   /** adds a new inbox; `start` waits until its existing files are delivered */
@@ -34,7 +35,7 @@ export interface Scheduler {
   /** files that are already claimed and go before all others: recovered, adopted, or due for another read */
   addPriority(files: readonly ClaimedFile[]): void
   /** resolves when everything that was waiting has been delivered */
-  start(): Promise<void>
+  start(consume: Consume): Promise<void>
   isBusy(): boolean
   /**
    * calls back when everything now in the inbox is consumed, including files that look half-written; never after
@@ -59,8 +60,6 @@ const inboxesPerRound = 256
  */
 const tieLimit = 16
 const maxThrottledMs = 60_000
-const minRetryMs = 50
-const maxRetryMs = 5000
 
 export function createScheduler(options: {
   spinMs: number
@@ -73,7 +72,6 @@ export function createScheduler(options: {
   scanner: Scanner
   overflow: Overflow
   partialFiles: PartialFiles
-  consume(files: readonly ClaimedFile[]): void | Promise<void>
   allowance: ((inbox: string) => { files: number; retryMs: number }) | undefined
   report(report: Report): void
   fault(step: 'claimed' | 'gathered'): void
@@ -90,112 +88,65 @@ export function createScheduler(options: {
     overflow,
     partialFiles,
   } = options
-  const { consume, allowance, report, fault } = options
-  /** inboxes before `head` were already served */
-  let readyQueue: InboxState[] = []
-  let head = 0
-  /** served in this round, with files left */
-  let unfinished: InboxState[] = []
+  const { allowance, fault } = options
+  const ready = createReadyQueue()
+  const awake = createSpinner(spinMs, isStopped)
+  const fairShare = createFairShare()
+  const drainListeners = new Map<InboxState, (() => void)[]>()
   let priorityFiles: ClaimedFile[] = []
-  let failedBatch: readonly ClaimedFile[] | undefined
-  let retryMs = 0
-  let lastFileAt = Number.NEGATIVE_INFINITY
-  let spinning = false
-  let backingOff = false
-  let started = false
-  let consuming: Promise<void> | undefined
-  let scheduled = false
+  let isScheduled = false
   /** how many inboxes still have a backlog; `start` waits for zero */
   let backlogCount = 0
-  let resolveStart: (() => void) | undefined
-  const drainListeners = new Map<InboxState, (() => void)[]>()
-  const fairShare = createFairShare()
+  let started: { consume: Consume; resolve(): void } | undefined
 
   const schedule = () => {
-    if (scheduled || consuming || backingOff || !started || isStopped()) return
-    scheduled = true
+    if (isScheduled || !started || !delivery.isFree() || isStopped()) return
+    isScheduled = true
     setImmediate(runRound)
   }
 
   const makeReady = (inbox: InboxState) => {
     if (inbox.ready || inbox.throttled || inbox.removed) return
     inbox.ready = true
-    readyQueue.push(inbox)
+    ready.add(inbox)
     schedule()
   }
 
-  const isAnyReady = () => readyQueue.length > head || unfinished.length > 0
-
   const runRound = () => {
-    scheduled = false
-    if (isStopped() || consuming || backingOff) return
+    isScheduled = false
+    if (isStopped() || !started || !delivery.isFree()) return
     const startedAt = performance.now()
-    const batch = failedBatch ?? collectBatch()
+    const batch = delivery.kept() ?? collectBatch()
     if (batch.length === 0) return afterRound()
     fault('gathered')
-    handOver(batch, startedAt)
-    stayAwake()
+    delivery.handOver(batch, startedAt, started.consume)
+    awake.fileCame()
   }
 
-  /** Waking up takes longer than handling a file, so the process spins while files come less than `spinMs` apart. */
-  const stayAwake = () => {
-    const time = performance.now()
-    const isClose = time - lastFileAt < spinMs
-    lastFileAt = time
-    if (!isClose || spinning) return
-    spinning = true
-    setImmediate(spin)
+  const afterRound = () => {
+    const isKept = delivery.kept() !== undefined
+    if (backlogCount === 0 && priorityFiles.length === 0 && !isKept) started?.resolve()
+    for (const inbox of drainListeners.keys()) if (isDrained(inbox)) notifyDrained(inbox)
+    if ((ready.isAny() || priorityFiles.length > 0) && !isKept) schedule()
   }
 
-  const spin = () => {
-    spinning = !isStopped() && performance.now() - lastFileAt < spinMs
-    if (spinning) setImmediate(spin)
-  }
-
-  const handOver = (batch: readonly ClaimedFile[], startedAt: number) => {
-    const failed = (error: unknown) => {
+  const delivery = createDelivery({
+    later: timers.later,
+    report: options.report,
+    consumed(batch, tookMs) {
+      if (batch.length > bucketLimit) claims.nextBucket()
+      fairShare.record(batch.length, tookMs)
+    },
+    failed(batch) {
       for (const file of batch) {
         file.recovered = true
         // The file is part of the batch that is handed over again, so it must not come a second time.
         partialFiles.remove(file)
       }
-      failedBatch = batch
-      backingOff = true
-      retryMs = Math.min(maxRetryMs, Math.max(minRetryMs, retryMs * 2))
-      const reason = error instanceof Error ? error.message : String(error)
-      report({
-        kind: 'consumer_failed',
-        message: `A batch of ${batch.length} files failed and is kept. It is handed over again in ${retryMs} ms: ${reason}`,
-      })
-      timers.later(retryMs, () => {
-        backingOff = false
-        schedule()
-      })
-    }
-    const succeeded = () => {
-      failedBatch = undefined
-      retryMs = 0
-      if (batch.length > bucketLimit) claims.nextBucket()
-      fairShare.record(batch.length, performance.now() - startedAt)
-      afterRound()
-    }
-    try {
-      const done = consume(batch)
-      if (!done) return succeeded()
-      consuming = done.then(succeeded, failed).finally(() => {
-        consuming = undefined
-        afterRound()
-      })
-    } catch (error) {
-      failed(error)
-    }
-  }
-
-  const afterRound = () => {
-    if (backlogCount === 0 && priorityFiles.length === 0 && !failedBatch) resolveStart?.()
-    for (const inbox of drainListeners.keys()) if (isDrained(inbox)) notifyDrained(inbox)
-    if ((isAnyReady() || priorityFiles.length > 0) && !failedBatch) schedule()
-  }
+    },
+    freed: afterRound,
+    retry: schedule,
+  })
 
   /** True if everything is scanned, claimed and consumed. A directory that cannot be read does not count. */
   const isDrained = (inbox: InboxState): boolean =>
@@ -205,8 +156,7 @@ export function createScheduler(options: {
     inbox.partialCount === 0 &&
     inbox.head === inbox.queue.length &&
     !inbox.subdirectories.some(subdirectory => subdirectory.scanRequested || isScanning(subdirectory)) &&
-    !failedBatch &&
-    !consuming &&
+    !delivery.hasFiles() &&
     !priorityFiles.some(file => file.inbox === inbox.id)
 
   const notifyDrained = (inbox: InboxState) => {
@@ -218,25 +168,14 @@ export function createScheduler(options: {
   const collectBatch = (): ClaimedFile[] => {
     const batch: ClaimedFile[] = []
     let bytes = priorityFiles.length > 0 ? takePriorityFiles(batch) : 0
-    if (unfinished.length > 0) {
-      for (const inbox of unfinished) readyQueue.push(inbox)
-      unfinished = []
-    }
-    const end = Math.min(readyQueue.length, head + inboxesPerRound)
-    while (head < end && batch.length < batchLimit && bytes < batchBytes) {
-      const inbox = readyQueue[head++]
-      if (!inbox) break
+    const isFull = () => batch.length >= batchLimit || bytes >= batchBytes
+    if (isFull()) return batch
+    for (const inbox of ready.round()) {
       bytes += serveInbox(inbox, batch)
       handles.releaseIdle()
+      if (isFull()) break
     }
-    trimReadyQueue()
     return batch
-  }
-
-  const trimReadyQueue = () => {
-    if (head < readyQueue.length && head < inboxesPerRound * 8) return
-    readyQueue = head < readyQueue.length ? readyQueue.slice(head) : []
-    head = 0
   }
 
   const takePriorityFiles = (batch: ClaimedFile[]): number => {
@@ -271,7 +210,7 @@ export function createScheduler(options: {
     if (inbox.head === inbox.queue.length && !inbox.subdirectories.some(isScanning)) queueEmptied(inbox)
     if (inbox.head < inbox.queue.length || inbox.overflow || inbox.subdirectories.some(isScanDue)) {
       inbox.ready = true
-      unfinished.push(inbox)
+      ready.addUnfinished(inbox)
     }
     return bytes
   }
@@ -356,15 +295,13 @@ export function createScheduler(options: {
       for (const file of files) priorityFiles.push(file)
       schedule()
     },
-    start() {
-      started = true
-      return new Promise<void>(resolve => {
-        resolveStart = resolve
-        if (priorityFiles.length > 0 || isAnyReady()) schedule()
+    start: consume =>
+      new Promise<void>(resolve => {
+        started = { consume, resolve }
+        if (priorityFiles.length > 0 || ready.isAny()) schedule()
         else afterRound()
-      })
-    },
-    isBusy: () => isAnyReady() || priorityFiles.length > 0 || failedBatch !== undefined,
+      }),
+    isBusy: () => ready.isAny() || priorityFiles.length > 0 || delivery.kept() !== undefined,
     whenDrained(inbox, then) {
       drainListeners.set(inbox, [...(drainListeners.get(inbox) ?? []), then])
       for (const subdirectory of inbox.subdirectories) requestScan(subdirectory)
@@ -372,8 +309,8 @@ export function createScheduler(options: {
     },
     async stop() {
       drainListeners.clear()
-      resolveStart?.()
-      await consuming
+      started?.resolve()
+      await delivery.settled()
     },
   }
 }
@@ -394,4 +331,58 @@ const endOfShare = ({ queue, head }: InboxState, count: number): number => {
   let longer = end
   while (longer < queue.length && longer < end + tieLimit && isTie(longer)) longer++
   return longer
+}
+
+/** Inboxes with something to do, in the order in which they are served. */
+function createReadyQueue() {
+  let queue: InboxState[] = []
+  /** inboxes before `head` were already served */
+  let head = 0
+  /** served in this round, with files left: they go to the end */
+  let unfinished: InboxState[] = []
+
+  const trim = () => {
+    if (head < queue.length && head < inboxesPerRound * 8) return
+    queue = head < queue.length ? queue.slice(head) : []
+    head = 0
+  }
+  return {
+    add: (inbox: InboxState) => void queue.push(inbox),
+    addUnfinished: (inbox: InboxState) => void unfinished.push(inbox),
+    isAny: () => queue.length > head || unfinished.length > 0,
+    /** takes inboxes for one round, for as long as the caller goes on */
+    *round(): Generator<InboxState> {
+      for (const inbox of unfinished) queue.push(inbox)
+      unfinished = []
+      const end = Math.min(queue.length, head + inboxesPerRound)
+      try {
+        while (head < end) {
+          const inbox = queue[head++]
+          if (inbox) yield inbox
+        }
+      } finally {
+        trim()
+      }
+    },
+  }
+}
+
+/** Waking up takes longer than handling a file, so the process spins while files come less than `spinMs` apart. */
+function createSpinner(spinMs: number, isStopped: () => boolean) {
+  let lastFileAt = Number.NEGATIVE_INFINITY
+  let isSpinning = false
+  const spin = () => {
+    isSpinning = !isStopped() && performance.now() - lastFileAt < spinMs
+    if (isSpinning) setImmediate(spin)
+  }
+  return {
+    fileCame() {
+      const time = performance.now()
+      const isClose = time - lastFileAt < spinMs
+      lastFileAt = time
+      if (!isClose || isSpinning) return
+      isSpinning = true
+      setImmediate(spin)
+    },
+  }
 }

@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { post } from './post.ts'
-import { createRig, putFile, type Rig, run, startChild, temporaryFolder, until } from './rig.ts'
+import { createRig, putFile, type Rig, run, startChild, temporaryFolder, until } from './testing/rig.ts'
 
 const isRoot = process.getuid?.() === 0
 const nobody = 65534
@@ -180,7 +180,10 @@ function forNobody() {
   const own = join(root, 'own')
   mkdirSync(own)
   if (isRoot) chownSync(own, nobody, nobody)
-  const options = { script: join(root, 'src', 'rig.process.ts'), ...(isRoot ? { uid: nobody } : {}) }
+  const options = {
+    script: join(root, 'src', 'testing', 'rig.process.ts'),
+    ...(isRoot ? { uid: nobody } : {}),
+  }
   return { own, options }
 }
 

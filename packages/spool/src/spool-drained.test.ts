@@ -2,7 +2,7 @@ import { appendFileSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { post } from './post.ts'
-import { createRig, until } from './rig.ts'
+import { createRig, until } from './testing/rig.ts'
 
 /** Records each callback of `whenDrained` with the names delivered by then. */
 function listen(rig: ReturnType<typeof createRig>, inbox: string) {

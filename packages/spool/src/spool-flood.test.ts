@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createNames } from './names.ts'
 import { post } from './post.ts'
-import { createRig, putFile, startChild, temporaryFolder, until } from './rig.ts'
+import { createRig, putFile, startChild, temporaryFolder, until } from './testing/rig.ts'
 
 const first = 1_700_000_000_000
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `${first + i}-x.json`)

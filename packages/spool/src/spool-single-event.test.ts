@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { post } from './post.ts'
-import { createRig, putFile, run, startChild, temporaryFolder, until } from './rig.ts'
+import { createRig, putFile, run, startChild, temporaryFolder, until } from './testing/rig.ts'
 
 const first = 1_700_000_000_000
 const eventLoopTurn = () => new Promise<void>(resolve => setImmediate(resolve))

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createNames } from './names.ts'
 import { post } from './post.ts'
-import { createRig, putFile, startChild, until } from './rig.ts'
+import { createRig, putFile, startChild, until } from './testing/rig.ts'
 import type { ClaimedFile } from './types.ts'
 
 const first = 1_700_000_000_000

@@ -1,4 +1,5 @@
 import { createClaims } from './claims.ts'
+import type { Consume } from './delivery.ts'
 import { createDirectoryHandles } from './directory-handles.ts'
 import { createDirectoryHealth } from './directory-health.ts'
 import { createDirectoryReporter } from './directory-reporter.ts'
@@ -23,7 +24,7 @@ import { createWatchers } from './watchers.ts'
  *   scan      scanner.ts lists directories and orders their files; directory-health.ts retries those that fail
  *   schedule  scheduler.ts picks the next inbox and takes its share of files; overflow.ts removes files over the limit
  *   claim     claims.ts moves each file out of the writer's reach and reads it
- *   consume   the consumer gets a batch, and gives each file back with `discard` or `postpone`
+ *   consume   delivery.ts hands a batch to the consumer, which gives each file back: `discard` or `postpone`
  *   finish    remove.ts removes discarded files; partial-files.ts reads postponed ones again
  *
  * The spool itself is created → started → stopped. Before `start` it only collects inboxes; after `stop` nothing
@@ -53,11 +54,6 @@ export interface SpoolOptions {
    * takes longer than handling a file. 0 means always sleep; default 10.
    */
   spinMs?: number
-  /**
-   * Gets a batch: files of one inbox in order, a share from each inbox. Give each file back, now or later, with
-   * `discard` (done) or `postpone` (looks half-written). If it throws, the whole batch is handed over again.
-   */
-  consume(files: readonly ClaimedFile[]): void | Promise<void>
   /** how many files of the inbox may be taken now, and when to ask again if none; default: no limit */
   allowance?(inbox: string): { files: number; retryMs: number }
   report(report: Report): void
@@ -67,8 +63,12 @@ export interface SpoolOptions {
 }
 
 export interface Spool {
-  /** resolves when everything that was waiting is consumed, or when `stop` is called */
-  start(): Promise<void>
+  /**
+   * Begins to hand files over, and resolves when everything that was waiting is consumed, or when `stop` is called.
+   * `consume` gets a batch: files of one inbox in order, a share from each inbox. It gives each file back, now or later,
+   * with `discard` (done) or `postpone` (looks half-written). If it throws, the whole batch is handed over again.
+   */
+  start(consume: Consume): Promise<void>
   add(inbox: Inbox): void
   remove(inbox: string): void
   /** the file looks half-written: it comes again when it has changed or its grace time is over */
@@ -179,21 +179,20 @@ export function createSpool(options: SpoolOptions): Spool {
     scanner,
     overflow: createOverflow({ waitingLimit, handles, directoryHealth, report }),
     partialFiles,
-    consume: options.consume,
     allowance: options.allowance,
     report,
     fault,
   })
 
   return {
-    async start() {
+    async start(consume) {
       scheduler.addPriority(claims.recover())
       removeOldProbes(options.claimed)
       await watchers.probe()
       if (stopped) return
       started = true
       sweeper.start()
-      await scheduler.start()
+      await scheduler.start(consume)
     },
     add(inbox) {
       if (inboxes.has(inbox.id)) return

@@ -4,6 +4,7 @@ import type { DirectoryHealth } from './directory-health.ts'
 import type { DirectoryReporter } from './directory-reporter.ts'
 import { createFsWatch } from './fs-watch.ts'
 import { healthOf, type InboxState, pathOf, requestScan, type Subdirectory } from './inbox-state.ts'
+import { watchAdvice } from './platform.ts'
 import type { Polling } from './polling.ts'
 import { deliversEvents } from './probe.ts'
 
@@ -118,16 +119,10 @@ export function createWatchers(options: {
   const refused = (subdirectory: Subdirectory, code: string) => {
     if (watchRefused) return
     watchRefused = true
-    const advice =
-      code === 'ENOSPC'
-        ? 'raise fs.inotify.max_user_watches'
-        : code === 'EMFILE'
-          ? 'raise fs.inotify.max_user_instances or the limit of open files'
-          : 'look up this error code'
     reportDirectory(
       'watch_refused',
       subdirectory,
-      `cannot be watched (${code}): ${advice}. Until then, directories without a watcher are polled`,
+      `cannot be watched (${code}): ${watchAdvice(code)}. Until then, directories without a watcher are polled`,
     )
   }
 

@@ -1,8 +1,9 @@
 import { unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Progress, progressSchema, type Receipt, receiptSchema } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
 import { createDirectoryWatch } from './directory-watch.ts'
-import { complain, reasonOf } from './failure.ts'
+import { complain } from './failure.ts'
 import { jsonIn, readHostFile } from './read-file.ts'
 
 /** The answer to one request: a receipt, or what is wrong with the file in its place. */

@@ -1,4 +1,4 @@
-import type { CommandType, ErrorCode } from '@hatchway/protocol'
+import type { ErrorCode } from '@hatchway/protocol'
 import type { ServerContext } from '@modelcontextprotocol/server'
 import type { Outcome } from './hatch.ts'
 import { beginProgress } from './progress.ts'
@@ -18,7 +18,7 @@ export type HostAnswer = { id: string; result: Record<string, unknown> } | { fai
 
 /** One command to the host on behalf of a client's call: sent, waited for with word of it, and taken back with the call. */
 export async function askHost(
-  type: CommandType,
+  type: string,
   payload: Record<string, unknown>,
   { session, context, names = {}, hostMs }: Asking,
 ): Promise<HostAnswer> {

@@ -1,4 +1,2 @@
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
 /** Standard output belongs to the protocol; whatever else there is to say goes where clients show it as a log. */
 export const complain = (message: string): void => void process.stderr.write(`hatchway: ${message}\n`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { describe, expect, test } from 'vitest'
 import { createHatch, type HatchOptions } from './hatch.ts'
-import { ipcFolder, jsonFiles, onlyFile, until } from './rig.ts'
+import { ipcFolder, jsonFiles, onlyFile, until } from './testing.ts'
 
 const patience = { signal: new AbortController().signal }
 

@@ -1,8 +1,6 @@
-import { randomUUIDv7 } from 'node:crypto'
 import { existsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  type CommandType,
   isRefusal,
   type Progress,
   parseStrict,
@@ -11,7 +9,8 @@ import {
   refusal,
   translate,
 } from '@hatchway/protocol'
-import { post } from '@hatchway/spool'
+import { uuid7 } from '@hatchway/protocol/uuid'
+import { post, reasonOf } from '@hatchway/spool'
 import {
   type Answer,
   awaitAnswer,
@@ -20,7 +19,7 @@ import {
   createProgressReader,
   takeAnswer,
 } from './answer.ts'
-import { complain, reasonOf } from './failure.ts'
+import { complain } from './failure.ts'
 
 /**
  * One request through the hatch, from the agent's side. It ends in exactly one of these, and the agent is told which:
@@ -59,7 +58,7 @@ interface Waiting {
 }
 
 export interface Hatch {
-  request(type: CommandType, payload: Record<string, unknown>, waiting: Waiting): Promise<Outcome>
+  request(type: string, payload: Record<string, unknown>, waiting: Waiting): Promise<Outcome>
 }
 
 /** As deep as the host reads with its usual configuration; no tool comes near it. */
@@ -71,7 +70,7 @@ const marginMs = 10_000
 /** No person is waited for longer, whatever a file says. */
 const longestPersonMs = 86_400_000
 /** What the host may be at for minutes is stopped when nobody waits for it. Anything else only while it is not decided. */
-const stoppable: ReadonlySet<CommandType> = new Set(['call_service', 'ask_user', 'check_shell'])
+const stoppable: ReadonlySet<string> = new Set(['call_service', 'ask_user', 'check_shell'])
 
 export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions): Hatch {
   const responses = join(ipc, 'responses')
@@ -94,7 +93,7 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
 
   /** Nobody waits for what comes of it: the host answers the request itself, which is cleared away like this answer. */
   const tellToStop = (request_id: string, unless_begun: boolean): boolean => {
-    const id = randomUUIDv7()
+    const id = uuid7()
     try {
       const payload = { request_id, ...(unless_begun ? { unless_begun } : {}) }
       post(join(ipc, 'tasks'), envelope(id, 'cancel_request', payload))
@@ -108,7 +107,7 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
 
   return {
     async request(type, payload, { signal, posted, hostMs, progress }) {
-      const id = randomUUIDv7()
+      const id = uuid7()
       const directory = type === 'send_message' || type === 'react' ? 'messages' : 'tasks'
       const content = envelope(id, type, payload)
       const refused = refusedByRule(directory, content, fileBytes)
@@ -180,7 +179,7 @@ const outcomeOf = (id: string, answer: Answer): Outcome =>
     ? { state: 'answered', receipt: answer.receipt }
     : { state: 'unknown', id, reason: answer.problem, toldToStop: false }
 
-const envelope = (id: string, type: CommandType, payload: Record<string, unknown>): string =>
+const envelope = (id: string, type: string, payload: Record<string, unknown>): string =>
   JSON.stringify({ version: 1, id, type, payload, sent_at: new Date().toISOString() })
 
 /** What the host would refuse is refused here, by the same rules and in the same words, before anything is written. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { agent, type Called, type Connected, clients, connect, jsonFiles, startHost } from './rig.ts'
+import { agent, type Called, type Connected, clients, connect, jsonFiles, startHost } from './testing.ts'
 
 /** Every tool against a real host, through real files. What is true is asked of the host, not of the tool. */
 

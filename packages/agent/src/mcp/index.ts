@@ -1,9 +1,10 @@
 import type { Services } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
 import { McpServer, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 import about from '../../package.json' with { type: 'json' }
-import { complain, reasonOf } from './failure.ts'
+import { complain } from './failure.ts'
 import { createHatch } from './hatch.ts'
 import { ownTimezone } from './local-time.ts'
 import { watchServices } from './services.ts'

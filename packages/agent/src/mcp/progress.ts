@@ -1,6 +1,7 @@
 import type { Progress } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
 import type { ServerContext } from '@modelcontextprotocol/server'
-import { complain, reasonOf } from './failure.ts'
+import { complain } from './failure.ts'
 
 export interface ProgressTeller {
   /** undefined: the client does not want to know */

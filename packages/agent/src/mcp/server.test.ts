@@ -11,7 +11,7 @@ import {
   startBare,
   temporaryFolder,
   until,
-} from './rig.ts'
+} from './testing.ts'
 
 /** The server as a process, without a host: what it does when nobody answers, and when nobody asks. */
 

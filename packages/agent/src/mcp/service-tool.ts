@@ -21,8 +21,10 @@ export function serviceTool(service: ServiceListing): Tool | { problem: string }
       annotations,
     }),
     async call(args, session, context) {
-      const asked = { tool: service.name, arguments: args }
-      const answer = await askHost('call_service', asked, { session, context, hostMs: service.timeout_ms })
+      const { name: tool, command, timeout_ms: hostMs } = service
+      const answer = await (command === undefined
+        ? askHost('call_service', { tool, arguments: args }, { session, context, hostMs })
+        : askHost(command, args, { session, context, hostMs }))
       if ('failure' in answer) return failed(answer.failure)
       const { id, result } = answer
       const told = service.answers === 'facts' ? factsResult(result) : contentResult(result)

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { describe, expect, test } from 'vitest'
-import { clients, connect, ipcFolder, jsonFiles, listing, playHost, startBare, until } from './rig.ts'
+import { clients, connect, ipcFolder, jsonFiles, listing, playHost, startBare, until } from './testing.ts'
 
 /** The services of the host as tools. The host is played, file by file, as the real one writes them. */
 

@@ -2,8 +2,9 @@ import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Services, servicesSchema } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
 import { createDirectoryWatch } from './directory-watch.ts'
-import { complain, reasonOf } from './failure.ts'
+import { complain } from './failure.ts'
 import { readSnapshot } from './snapshot.ts'
 
 /** The services the host offers this group, as `services.json` lists them. */

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { RunEvent, RunInput, RunStart } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
 import { drivers } from '../drivers/index.ts'
 import type { DriverSession } from '../drivers/types.ts'
 import { type ModelPort, openModelPort } from '../model-port/forward.ts'
@@ -26,9 +27,10 @@ export interface RunOptions {
   environment: RunEnvironment
   /** the run ends at once when it fires */
   abort: AbortSignal
-  heartbeatMs?: number
-  scriptMs?: number
 }
+
+const heartbeatMs = 5000
+const scriptMs = 30_000
 
 export async function run(options: RunOptions): Promise<number> {
   const emit = (event: RunEvent) => options.write(eventLine(event))
@@ -41,12 +43,12 @@ export async function run(options: RunOptions): Promise<number> {
   try {
     modelPort = await openModelPort(options.environment.variables)
   } catch (error) {
-    const message = `The model’s port inside the sandbox could not be opened: ${messageOf(error)}`
+    const message = `The model’s port inside the sandbox could not be opened: ${reasonOf(error)}`
     emit({ type: 'error', message, session_id: start.session_id })
     return 1
   }
   emit({ type: 'ready' })
-  const heartbeat = setInterval(() => emit({ type: 'heartbeat' }), options.heartbeatMs ?? 5000)
+  const heartbeat = setInterval(() => emit({ type: 'heartbeat' }), heartbeatMs)
   try {
     const inputs = await decide(start, options, emit)
     return inputs === undefined ? 0 : await work(start, inputs, options, emit)
@@ -59,7 +61,7 @@ export async function run(options: RunOptions): Promise<number> {
 /** The first inputs, with what the script found out; undefined: it wakes nobody. */
 async function decide(
   start: RunStart,
-  { environment, abort, scriptMs = 30_000 }: RunOptions,
+  { environment, abort }: RunOptions,
   emit: (event: RunEvent) => void,
 ): Promise<readonly RunInput[] | undefined> {
   if (!start.task?.script) return start.inputs
@@ -107,7 +109,7 @@ async function work(
       },
     })
   } catch (error) {
-    emit({ type: 'error', message: messageOf(error), session_id: start.session_id })
+    emit({ type: 'error', message: reasonOf(error), session_id: start.session_id })
     return 1
   }
   const aborted = new Promise<'aborted'>(resolve => {
@@ -141,5 +143,3 @@ async function work(
   await session.close()
   return 1
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -15,17 +15,17 @@ import { keepInput, readInput, readScript, type ScriptText } from './script.ts'
 export interface CheckOptions {
   variables: NodeJS.ProcessEnv
   ipc: string
-  /** how long a script on standard input may take to come to its end */
-  inputMs?: number
 }
 
+/** how long a script on standard input may take to come to its end */
+const inputMs = 30_000
 /** The exit codes shells have for it. */
 const notAllowed = 126
 const notFound = 127
 
 export async function checkShell(
   [name = 'sh', ...args]: readonly string[],
-  { variables, ipc, inputMs = 30_000 }: CheckOptions,
+  { variables, ipc }: CheckOptions,
 ): Promise<number> {
   const refuse = (reason: string, code = notAllowed): number => {
     writeSync(2, `${name}: not run: ${reason}\n`)
@@ -38,7 +38,7 @@ export async function checkShell(
     return refuse('there are bytes in the call that are no text in UTF-8')
 
   const invocation = readInvocation(args)
-  const script = await textOf(invocation, inputMs)
+  const script = await textOf(invocation)
   if ('problem' in script) {
     const what = invocation.source === 'file' ? invocation.operands[0] : 'the script on standard input'
     return refuse(
@@ -60,7 +60,7 @@ function allow(input?: string): number {
   return 0
 }
 
-async function textOf({ source, operands, interactive }: Invocation, inputMs: number): Promise<ScriptText> {
+async function textOf({ source, operands, interactive }: Invocation): Promise<ScriptText> {
   if (source === 'text') return { text: operands[0] ?? '' }
   if (source === 'file') return readScript(operands[0] ?? '')
   return interactive || isatty(0)

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ipcFolder, jsonFiles, onlyFile, playHost, until } from '../mcp/rig.ts'
+import { ipcFolder, jsonFiles, onlyFile, playHost, until } from '../mcp/testing.ts'
 import { openShellGate, type ShellDecision } from './gate.ts'
 
 /** The host is played, file by file: what it may say instead of yes, and all the ways in which it may say nothing. */

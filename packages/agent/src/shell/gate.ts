@@ -1,4 +1,5 @@
 import { judgeShell } from '@hatchway/protocol/shell'
+import { reasonOf } from '@hatchway/spool'
 import type { Hatch, Outcome } from '../mcp/hatch.ts'
 import { readShellSettings } from './settings.ts'
 
@@ -39,7 +40,7 @@ export function openShellGate(options: {
         const asking = await hatch
         return decisionIn(await asking.request('check_shell', { command }, { signal, hostMs: decisionMs }))
       } catch (error) {
-        return no(`the shell gate failed: ${error instanceof Error ? error.message : String(error)}`)
+        return no(`the shell gate failed: ${reasonOf(error)}`)
       }
     },
   }

@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, mkdtempSync, openSync, readSync, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { reasonOf } from '@hatchway/spool'
 
 /** A script's text, read before it runs; or why it cannot be. */
 export type ScriptText = { text: string } | { problem: string; missing?: true }
@@ -47,7 +48,7 @@ export async function readInput(input: Readable, patienceMs: number): Promise<Sc
     }
     return textIn(Buffer.concat(parts))
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) }
+    return { problem: reasonOf(error) }
   } finally {
     clearTimeout(timer)
   }

@@ -18,7 +18,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { bundleShells } from '../../bundle.ts'
-import { jsonFiles, onlyFile, playHost, temporaryFolder, until } from '../mcp/rig.ts'
+import { jsonFiles, onlyFile, playHost, temporaryFolder, until } from '../mcp/testing.ts'
 import { readInput } from './script.ts'
 
 /** The shells as a sandbox has them, called as agents call them; behind the hatch a host that is played. */

@@ -1,64 +1,42 @@
-import { createReadStream, createWriteStream, statSync } from 'node:fs'
+import { createWriteStream, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { ChatAnswer, Client, EntryAnswer, FileAnswer } from '@hatchway/host/api'
+import type { Client, EntryAnswer, FileAnswer } from '@hatchway/host/api'
 import { Failure } from '../failure.ts'
+import { bytes } from '../format.ts'
+import { url } from '../session.ts'
 import { visible } from '../text.ts'
 
-/** Files that go along with what is said, from and to this machine's own. */
-
-const units = ['kB', 'MB', 'GB']
-function sizeOf(bytes: number): string {
-  if (bytes < 1000) return `${bytes} bytes`
-  let size = bytes
-  let unit = -1
-  while (size >= 1000 && unit < units.length - 1) {
-    size /= 1000
-    unit++
-  }
-  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`
-}
-
-/** A line for each file; `mark` is what it can be saved by. */
-export const filesOf = ({ attachments = [] }: EntryAnswer, mark: (file: FileAnswer) => string): string[] =>
+/** A line for each attachment; `mark` says how it can be saved. */
+export const attachmentLines = (
+  { attachments = [] }: EntryAnswer,
+  mark: (file: FileAnswer) => string,
+): string[] =>
   attachments.map(file => {
-    const about = `${visible(file.name)}, ${visible(file.type)}, ${sizeOf(file.bytes)}`
+    const about = `${visible(file.name)}, ${visible(file.type)}, ${bytes(file.bytes)}`
     return file.gone ? `(file no longer kept: ${about})` : `(file ${mark(file)}: ${about})`
   })
 
-const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+export const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
-/** What stands behind `/attach`: a path, alone or in quotes, and what to say with it. */
-export function parseAttach(rest: string): { path: string; text: string } {
-  const whole = rest.trim()
+/** What follows `/attach`: a path, alone or in quotes, and a text to send with it. */
+export function parseAttach(given: string): { path: string; text: string } {
+  const whole = given.trim()
   if (isFile(whole)) return { path: whole, text: '' }
   const [, quoted, plain, text = ''] = /^(?:"([^"]*)"|(\S+))\s*(.*)$/s.exec(whole) ?? []
   return { path: quoted ?? plain ?? '', text }
 }
 
-export async function upload(
-  client: Client,
-  api: typeof import('@hatchway/host/api'),
-  room: ChatAnswer,
-  path: string,
-): Promise<FileAnswer> {
-  if (!isFile(path)) throw new Failure(`${path} is not a file that can be sent.`)
-  const name = encodeURIComponent(basename(path))
-  const address = `/api/chats/${encodeURIComponent(room.jid)}/files?name=${name}`
-  return client.upload(address, createReadStream(path), api.fileAnswer)
-}
-
-/** Nothing that is there already is overwritten. The path it was saved under. */
-export async function save(client: Client, id: string, to: string, name: string): Promise<string> {
+/** Saves an attachment and returns its path. An existing file is not overwritten. */
+export async function saveFile(client: Client, id: string, to: string, name: string): Promise<string> {
   const isDirectory = statSync(to, { throwIfNoEntry: false })?.isDirectory() === true
   const path = isDirectory ? join(to, basename(name)) : to
-  const content = await client.download(`/api/files/${encodeURIComponent(id)}`)
+  const content = await client.download(url`/api/files/${id}`)
   try {
     await pipeline(content, createWriteStream(path, { flags: 'wx' }))
   } catch (error) {
-    throw new Failure(
-      `${path} could not be written: ${error instanceof Error && 'code' in error ? error.code : 'no reason'}`,
-    )
+    const reason = error instanceof Error && 'code' in error ? error.code : 'unknown reason'
+    throw new Failure(`${path} could not be written: ${reason}`)
   }
   return path
 }

@@ -1,129 +1,91 @@
-import { createInterface } from 'node:readline'
-import type { ChatAnswer, Client, EntryAnswer, FileAnswer } from '@hatchway/host/api'
+import type { ChatEventAnswer } from '@hatchway/host/api'
 import { Failure } from '../failure.ts'
 import { visible } from '../text.ts'
-import { uuid7 } from '../uuid.ts'
-import { entryOf, stateOf } from './entry.ts'
-import { parseAttach, save, upload } from './files.ts'
-import { followChats } from './follow.ts'
+import { parseAttach, saveFile } from './files.ts'
+import { createPrompt } from './prompt.ts'
+import type { Room } from './room.ts'
+import { createTranscript } from './transcript.ts'
 
-const past = 20
+const pastEntries = 20
 
-/** A conversation at a terminal: what others say appears above the line that is being written. */
-export async function talk(options: {
-  client: Client
-  api: typeof import('@hatchway/host/api')
-  room: ChatAnswer
-  assistant: string
-}): Promise<void> {
-  const { client, api, room, assistant } = options
-  const path = `/api/chats/${encodeURIComponent(room.jid)}/messages`
-  const shown = new Set<string>()
-  /** what was told of each card */
-  const told = new Map<string, string[]>()
-  /** files as they were shown; the first is number 1 */
-  const files: FileAnswer[] = []
-  const enough = new AbortController()
-  const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
-  let open = true
-  let saying: Promise<void> | undefined
-  lines.once('close', () => {
-    open = false
-  })
-  const prompt = () => {
-    if (open) lines.prompt(true)
-  }
-  const above = (text: string) => {
-    process.stdout.write(`\r\u001b[J${text}\n`)
-    prompt()
-  }
-  const show = (entry: EntryAnswer) => {
-    // What was written here stands here already.
-    if (entry.jid !== room.jid) return
-    if (entry.direction === 'out' && entry.status === 'pending') return
-    const state = stateOf(entry)
-    const before = told.get(entry.key) ?? []
-    told.set(entry.key, state)
-    if (!shown.has(entry.key)) {
-      shown.add(entry.key)
-      return above(entryOf(entry, assistant, file => `${files.push(file)}, /save ${files.length}`))
-    }
-    const news = state.filter(line => !before.includes(line))
-    if (news.length > 0) above(news.map(line => `│ ${line}`).join('\n'))
-  }
-  const say = async (text: string, attachments: readonly string[] = []) => {
-    const files = attachments.length > 0 ? { attachments } : {}
-    const said = await client.post(path, { text, id: uuid7(), ...files }, api.newEntryAnswer)
-    if (said.key !== null) shown.add(said.key)
-  }
-  const attach = async (rest: string) => {
-    const { path: file, text } = parseAttach(rest)
-    if (file === '') return above('hatchway: which file? /attach PATH, and what to say with it')
-    const { id, name } = await upload(client, api, room, file)
-    await say(text, [id])
-    above(`hatchway: sent ${visible(name)}`)
-  }
-  const saveAs = async (rest: string) => {
-    const [, number = '', to = '.'] = /^(\d+)(?:\s+(.+))?$/.exec(rest.trim()) ?? []
-    const file = files[Number(number) - 1]
-    if (!file) return above('hatchway: which file? /save NUMBER, and where to: /save 1 report.pdf')
-    above(`hatchway: saved ${visible(await save(client, file.id, to, file.name))}`)
-  }
-  const obey = async (line: string) => {
-    const [, command, rest = ''] = /^\/(attach|save)(?:\s+(.*))?$/s.exec(line) ?? []
+/** A conversation at a terminal: new entries appear above the line that is being typed. */
+export async function talk(room: Room, assistant: string): Promise<void> {
+  const { client, api, chat } = room
+  const prompt = createPrompt()
+  const transcript = createTranscript(assistant, prompt.above)
+  const say = (text: string) => prompt.above(`hatchway: ${visible(text)}`)
+  const end = new AbortController()
+  let sending: Promise<void> | undefined
+
+  const send = async (line: string) => {
     try {
-      if (command === 'attach') await attach(rest)
-      else if (command === 'save') await saveAs(rest)
-      else await say(line)
+      await handleLine(line, room, transcript, say)
     } catch (error) {
-      // Without a daemon this very process would be the host, and nobody's chat.
-      if (!client.daemon) return lines.close()
-      if (error instanceof Failure) return above(`hatchway: ${visible(error.message)}`)
-      if (!(error instanceof api.ApiError)) throw error
-      above(`hatchway: ${visible(error.message)} (${error.code})`)
+      // Without a daemon this process itself would be the host, and nobody would answer.
+      if (!client.daemon) return prompt.close()
+      if (error instanceof api.ApiError) return say(`${error.message} (${error.code})`)
+      if (!(error instanceof Failure)) throw error
+      say(error.message)
     }
   }
-  const catchUp = async (limit: number) => {
-    for (const entry of (await client.get(`${path}?limit=${limit}`, api.entriesAnswer)).entries) show(entry)
+  const onEvent = async (event: ChatEventAnswer) => {
+    if (event.kind === 'hello') for (const entry of await room.entries(pastEntries)) transcript.show(entry)
+    if (event.kind === 'entry' && event.entry.jid === chat.jid) {
+      // It may be the line that is being sent, whose key we do not know yet.
+      if (event.entry.direction === 'in') await sending
+      transcript.show(event.entry)
+    }
+    if (event.kind === 'typing' && event.jid === chat.jid)
+      prompt.status(event.on ? `${visible(assistant)} is typing…` : '')
   }
 
-  above(`${visible(room.name)} (${visible(room.jid)}). /attach sends a file. Ctrl-D ends.`)
-  if (room.trigger !== null) above(`The agent answers to ${visible(room.trigger)}.`)
-  const watched = followChats(
-    client,
-    api,
-    async event => {
-      if (event.kind === 'hello') await catchUp(past)
-      if (event.kind === 'entry') {
-        // It may be the very line whose key we are about to be told.
-        if (event.entry.direction === 'in') await saying
-        show(event.entry)
-      }
-      if (event.kind === 'typing' && event.jid === room.jid) {
-        lines.setPrompt(event.on ? `${visible(assistant)} is writing… > ` : '> ')
-        prompt()
-      }
-    },
-    enough.signal,
-  )
+  prompt.above(`${visible(chat.name)} (${visible(chat.jid)}). /attach sends a file, Ctrl-D ends.`)
+  if (chat.trigger !== null) prompt.above(`The agent answers to ${visible(chat.trigger)}.`)
+  const followed = room
+    .follow(onEvent, end.signal)
     .catch((error: unknown) => {
       if (client.daemon) throw error
     })
     .then(() => {
-      if (!enough.signal.aborted) above('hatchway: the daemon has ended.')
+      if (!end.signal.aborted) say('the daemon has ended.')
     })
-    .finally(() => lines.close())
+    .finally(prompt.close)
 
-  lines.on('SIGINT', () => lines.close())
-  prompt()
-  for await (const line of lines) {
+  prompt.redraw()
+  for await (const line of prompt.lines) {
     if (line.trim() !== '') {
-      saying = obey(line)
-      await saying
+      sending = send(line)
+      await sending
     }
-    prompt()
+    prompt.redraw()
   }
   process.stdout.write('\n')
-  enough.abort()
-  await watched
+  end.abort()
+  await followed
+}
+
+/** `/attach` and `/save`, or a message. */
+async function handleLine(
+  line: string,
+  room: Room,
+  transcript: ReturnType<typeof createTranscript>,
+  say: (text: string) => void,
+): Promise<void> {
+  const send = async (text: string, attachments: readonly string[] = []) => {
+    const { key } = await room.say(text, attachments)
+    if (key !== null) transcript.skip(key)
+  }
+  const [, command, rest = ''] = /^\/(attach|save)(?:\s+(.*))?$/s.exec(line) ?? []
+  if (command === undefined) return send(line)
+  if (command === 'attach') {
+    const { path, text } = parseAttach(rest)
+    if (path === '') return say('which file? /attach PATH, and a text to send with it')
+    const { id, name } = await room.upload(path)
+    await send(text, [id])
+    return say(`sent ${name}`)
+  }
+  const [, number = '', to = '.'] = /^(\d+)(?:\s+(.+))?$/.exec(rest.trim()) ?? []
+  const file = transcript.file(Number(number))
+  if (!file) return say('which file? /save NUMBER, and a path: /save 1 report.pdf')
+  say(`saved ${await saveFile(room.client, file.id, to, file.name)}`)
 }

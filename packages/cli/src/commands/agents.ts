@@ -1,85 +1,193 @@
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import type { Command } from 'commander'
-import { when } from '../list.ts'
-import { type CommonOptions, common } from '../options.ts'
+import { resolve } from 'node:path'
+import { driverNames } from '@hatchway/host/names'
+import { call, command, family, tableOf } from '../command.ts'
+import { Failure, usageError } from '../failure.ts'
+import { when } from '../format.ts'
+import { type CommonOptions, flag, required, requiredText, text } from '../inputs.ts'
 import { printJson, printLine } from '../output.ts'
-import { withClient } from '../session.ts'
+import { withProgress } from '../progress.ts'
+import { url } from '../session.ts'
 import { visible } from '../text.ts'
+import { writeConfig } from '../write-config.ts'
 
-interface CreateOptions extends CommonOptions {
-  cron: string
-  prompt: string
-  instructions?: string
-  chat?: string
-  isolated?: boolean
+const create = call('create', 'create a group with a scheduled task; the same name again changes it', {
+  example: '"Morning news" --cron "0 7 * * *" --prompt "What is new in the inbox?"',
+  input: {
+    name: required('its name; the folder is named after it'),
+    cron: requiredText('expression', 'when it runs'),
+    prompt: requiredText('text', 'what the agent is told at each run'),
+    instructions: text('file', 'a file with instructions that the agent always has'),
+    chat: text('jid', 'the chat it reports to (default: one of its own)'),
+    isolated: flag('start each run without the conversation so far'),
+  },
+  call: async (client, api, { name, cron, prompt, instructions, chat, isolated }) =>
+    client.post(
+      '/periodic-agents',
+      {
+        name,
+        schedule: cron,
+        prompt,
+        instructions: instructions === undefined ? undefined : await readFile(instructions, 'utf8'),
+        jid: chat,
+        ...(isolated && { context_mode: 'isolated' }),
+      },
+      api.periodicAnswer,
+    ),
+  print: (agent, { name }) =>
+    `Agent ${visible(name)} ${agent.status}: folder ${visible(agent.folder)}, chat ${visible(agent.jid)}, task ${agent.task_id}, next run ${when(agent.next_run)}.`,
+})
+
+const reset = call('reset', 'start a new session for a group’s agent; the chat history stays', {
+  example: 'family --message "Begin with the shopping list."',
+  input: {
+    folder: required('the group’s folder'),
+    message: text('text', 'the first message of the new session (default: it waits for a message)'),
+  },
+  call: (client, api, { folder, message }) =>
+    client.post(url`/groups/${folder}/reset`, { message }, api.resultAnswer),
+  print: (_, { folder }) => `The agent of ${visible(folder)} starts a new session.`,
+})
+
+const finish = call('finish', 'end a group’s scheduled run as done', {
+  example: 'family',
+  input: { folder: required('the group’s folder') },
+  call: (client, api, { folder }) => client.post(url`/groups/${folder}/finish`, undefined, api.resultAnswer),
+  print: (_, { folder }) => `The scheduled run of ${visible(folder)} is done.`,
+})
+
+type DriverName = (typeof driverNames)[number]
+
+/** A driver that is installed apart from Hatchway. */
+async function named(given: string, { drivers }: typeof import('@hatchway/host')): Promise<DriverName> {
+  const name = driverNames.find(one => one === given)
+  const installable = driverNames.filter(one => drivers[one].package)
+  if (name === undefined)
+    throw usageError(`No driver has the name ${visible(given)}. There are: ${driverNames.join(', ')}.`)
+  if (!drivers[name].package)
+    throw new Failure(`${name} comes with Hatchway. Installed apart are: ${installable.join(', ')}.`)
+  return name
 }
 
-export function addAgents(program: Command): void {
-  const agents = program.command('agents').description('agents that are woken by a schedule of their own')
-
-  common(
-    agents
-      .command('create')
-      .description('make a group, its folder and the task that wakes it; the same name again changes it'),
-    'agents create "Morning news" --cron "0 7 * * *" --prompt "What is new in the inbox?"',
-  )
-    .argument('<name>', 'what it is called; its folder is named after it')
-    .requiredOption('--cron <expression>', 'when it is woken')
-    .requiredOption('--prompt <text>', 'what it is told then')
-    .option('--instructions <file>', 'what it always knows, from a file')
-    .option('--chat <jid>', 'the chat it reports to; left out: one of its own')
-    .option('--isolated', 'each run begins without what was said before')
-    .action(async (name: string, options: CreateOptions) => {
-      const instructions =
-        options.instructions === undefined ? undefined : await readFile(options.instructions, 'utf8')
-      const agent = await withClient(options, (client, api) =>
-        client.post(
-          '/periodic-agents',
-          {
-            name,
-            schedule: options.cron,
-            prompt: options.prompt,
-            instructions,
-            jid: options.chat,
-            ...(options.isolated ? { context_mode: 'isolated' } : {}),
-          },
-          api.periodicAnswer,
-        ),
-      )
-      if (options.json) return printJson(agent)
-      await printLine(
-        `The agent ${visible(name)} is ${agent.status}: folder ${visible(agent.folder)}, chat ${visible(agent.jid)}, task ${agent.task_id}, woken next ${when(agent.next_run)}.`,
-      )
-    })
-
-  common(
-    agents.command('reset').description('have a group’s agent begin anew; the chat’s history stays'),
-    'agents reset family --message "Begin with the shopping list."',
-  )
-    .argument('<folder>')
-    .option('--message <text>', 'what the next session begins with; left out: it waits to be called')
-    .action(async (folder: string, options: CommonOptions & { message?: string }) => {
-      const result = await withClient(options, (client, api) =>
-        client.post(
-          `/groups/${encodeURIComponent(folder)}/reset`,
-          { message: options.message },
-          api.resultAnswer,
-        ),
-      )
-      if (options.json) return printJson(result)
-      await printLine(`The agent of ${visible(folder)} begins anew.`)
-    })
-
-  common(
-    agents.command('finish').description('end the scheduled run of a group as done'),
-    'agents finish family',
-  )
-    .argument('<folder>')
-    .action(async (folder: string, options: CommonOptions) => {
-      const result = await withClient(options, (client, api) =>
-        client.post(`/groups/${encodeURIComponent(folder)}/finish`, undefined, api.resultAnswer),
-      )
-      if (options.json) return printJson(result)
-      await printLine(`The scheduled run of ${visible(folder)} counts as done.`)
-    })
+async function opened({ data, config: file }: CommonOptions) {
+  const [host, { explainConfig }] = await Promise.all([
+    import('@hatchway/host'),
+    import('@hatchway/host/config'),
+  ])
+  const { config, file: read } = await explainConfig({ data, file })
+  return { host, config, file: read, layout: host.layoutOf(config.data) }
 }
+
+const add = command('add', 'install a driver that does not come with Hatchway, and use it', {
+  example: 'claude',
+  input: {
+    driver: required('its name: claude'),
+    from: text('folder', 'install what this folder’s package.json and package-lock.json say instead'),
+  },
+  async run({ driver, from, ...options }) {
+    const { host, config, file, layout } = await opened(options)
+    const name = await named(driver, host)
+    const version = host.testedVersion(name)
+    const title = `Installing ${name}${version === undefined ? '' : ` ${version}`}`
+    const found = await withProgress(title, say =>
+      host.installDriver(name, {
+        layout,
+        from: from && resolve(from),
+        progress: bytes => say(`${title}: ${Math.round(bytes / 1_000_000)} MB`),
+      }),
+    )
+    const isUsed = config.agents.driver === name || (await useDriver(name, file))
+    if (options.json)
+      return printJson({ driver: name, version: found.version, modules: found.modules, configured: isUsed })
+    await printLine(`${name} ${found.version} is installed in ${visible(found.modules)}, and starts.`)
+    if (isUsed) await printLine(`agents.driver is ${name}.`)
+    else {
+      await printLine(`To use it, write into ${visible(file ?? 'hatchway.config.ts')}:`)
+      await printLine(`  agents: { driver: '${name}' },`)
+    }
+    const { keyVariable } = config.model
+    const hasKey = (process.env[keyVariable] ?? '').trim() !== ''
+    await printLine(
+      hasKey ? 'Then restart Hatchway.' : `Then set ${keyVariable} where the host runs, and restart it.`,
+    )
+  },
+})
+
+/**
+ * Changes the one setting in the configuration file. Only where the file names exactly one driver, and says what it should
+ * after the change: any other file is its author's to change.
+ */
+async function useDriver(name: DriverName, file: string | undefined): Promise<boolean> {
+  if (file === undefined) return false
+  const setting = /\bdriver:\s*(['"])\w+\1/g
+  const before = readFileSync(file, 'utf8')
+  if ([...before.matchAll(setting)].length !== 1) return false
+  const after = before.replace(setting, `driver: '${name}'`)
+  try {
+    return (await writeConfig(file, after, ({ agents }) => agents.driver === name)).isWritten
+  } catch (error) {
+    // It needs values of the environment that are not here.
+    if (error instanceof Failure) return false
+    throw error
+  }
+}
+
+const list = command('list', 'list the drivers, and which are installed', {
+  example: '--json',
+  async run(options) {
+    const { host, config, layout } = await opened(options)
+    const rows = driverNames.map(driver => {
+      const isBuiltIn = host.drivers[driver].package === undefined
+      const version = host.findDriver(layout, driver)?.version ?? null
+      return {
+        driver,
+        installed: isBuiltIn || version !== null,
+        version,
+        tested: host.testedVersion(driver) ?? null,
+        in_use: [config.agents, ...Object.values(config.groups)].some(one => one.driver === driver),
+      }
+    })
+    if (options.json) return printJson(rows)
+    const state = ({ driver, installed, version, tested }: (typeof rows)[number]) =>
+      version === null
+        ? installed
+          ? 'comes with Hatchway'
+          : `not installed: npx hatchway agents add ${driver}`
+        : version === tested || tested === null
+          ? `installed, ${version}`
+          : `installed, ${version}; tested with ${tested}: npx hatchway agents add ${driver}`
+    const table = await tableOf(
+      [
+        { title: 'driver', value: row => row.driver },
+        { title: 'in use', value: row => (row.in_use ? 'yes' : 'no') },
+        { title: 'state', value: state },
+      ],
+      rows,
+    )
+    await printLine(table)
+  },
+})
+
+const remove = command('remove', 'remove a driver that was installed with add', {
+  example: 'claude',
+  input: { driver: required('its name: claude') },
+  async run({ driver, ...options }) {
+    const { host, config, layout } = await opened(options)
+    const name = await named(driver, host)
+    if (!host.removeDriver(name, layout)) throw new Failure(`${name} is not installed in ${config.data}.`)
+    if (options.json) return printJson({ driver: name })
+    await printLine(`${name} is removed.`)
+    if (host.missingDriver(config, layout) === name)
+      await printLine('The configuration still uses it: change agents.driver, or groups that name it.')
+  },
+})
+
+export default family('agents', 'who answers, and agents that run on a schedule of their own', [
+  create,
+  reset,
+  finish,
+  list,
+  add,
+  remove,
+])

@@ -1,149 +1,114 @@
-import type { ApprovalRuleAnswer, ListedApprovalAnswer, WholeApprovalAnswer } from '@hatchway/host/api'
-import type { Command } from 'commander'
-import { endingOf } from '../chat/approval.ts'
-import { briefTime, once, printList, when } from '../list.ts'
-import { type CommonOptions, common, positive } from '../options.ts'
-import { printJson, printLine } from '../output.ts'
-import { queryOf } from '../query.ts'
-import { withClient } from '../session.ts'
+import type {
+  ApprovalRuleAnswer,
+  Client,
+  ListedApprovalAnswer,
+  WholeApprovalAnswer,
+} from '@hatchway/host/api'
+import { approvalEnding } from '../chat/cards.ts'
+import { call, family, list } from '../command.ts'
+import { facts } from '../facts.ts'
+import { timeColumn, when } from '../format.ts'
+import { flag, group, limit, required, several } from '../inputs.ts'
+import { type Api, url } from '../session.ts'
 import type { Column } from '../table.ts'
 import { visible } from '../text.ts'
-
-interface ListOptions extends CommonOptions {
-  group?: string
-  all?: boolean
-  limit: number
-}
 
 const columns: Column<ListedApprovalAnswer>[] = [
   { title: 'ID', value: approval => approval.id, right: true },
   { title: 'GROUP', value: approval => approval.group, flexible: true },
   { title: 'STATUS', value: approval => approval.status },
-  { title: 'WANTS TO', value: approval => approval.action.summary, flexible: true },
-  { title: 'BECAUSE', value: approval => approval.why, flexible: true },
-  { title: 'UNTIL', value: approval => when(approval.expires_at), brief: briefTime },
+  { title: 'ACTION', value: approval => approval.action.summary, flexible: true },
+  { title: 'REASON', value: approval => approval.why, flexible: true },
+  timeColumn('EXPIRES', approval => approval.expires_at),
   { title: 'DECIDED BY', value: approval => approval.decided_by ?? '-', flexible: true },
 ]
 
 const ruleColumns: Column<ApprovalRuleAnswer>[] = [
   { title: 'ID', value: rule => String(rule.id), right: true },
   { title: 'GROUP', value: rule => rule.group, flexible: true },
-  { title: 'ACTION', value: rule => rule.name, flexible: true },
-  { title: 'MAY ALWAYS', value: rule => rule.summary, flexible: true },
-  { title: 'WITH', value: rule => rule.digest.slice(0, 12) },
-  { title: 'MADE BY', value: rule => rule.made_by, flexible: true },
-  { title: 'AT', value: rule => when(rule.created_at), brief: briefTime },
+  { title: 'COMMAND', value: rule => rule.name, flexible: true },
+  { title: 'ALWAYS ALLOWED', value: rule => rule.summary, flexible: true },
+  { title: 'CONTENT HASH', value: rule => rule.digest.slice(0, 12) },
+  { title: 'CREATED BY', value: rule => rule.made_by, flexible: true },
+  timeColumn('CREATED', rule => rule.created_at),
 ]
 
-export function addApprovals(program: Command): void {
-  const approvals = program
-    .command('approvals')
-    .description('what agents are not to do without a person: decide it, for any group')
+const id = required('its id or its code')
 
-  common(
-    approvals.command('list', { isDefault: true }).description('what waits for a decision, oldest first'),
-    'approvals\napprovals list --all --group family',
-  )
-    .option('--group <folder>', 'only this group’s')
-    .option('--all', 'decided ones too')
-    .option('--limit <number>', 'the newest so many', positive, 100)
-    .action((options: ListOptions) =>
-      withClient(options, (client, api) => {
-        const query = queryOf({
-          group: options.group,
-          all: options.all ? '1' : undefined,
-          limit: String(Math.min(options.limit, 1000)),
-        })
-        return printList(
-          options,
-          once(client.get(`/approvals?${query}`, api.approvalsAnswer)),
-          columns,
-          options.all ? 'Nothing was ever asked.' : 'Nothing waits for a decision.',
-        )
-      }),
-    )
+const decide = (client: Client, api: Api, approvalId: string, decision: object) =>
+  client.post(url`/approvals/${approvalId}`, decision, api.wholeApprovalAnswer)
 
-  common(approvals.command('show').description('one, with all that is in it'), 'approvals show 17')
-    .argument('<id>', 'its number, or its code')
-    .action(async (id: string, options: CommonOptions) => {
-      const approval = await withClient(options, (client, api) =>
-        client.get(`/approvals/${encodeURIComponent(id)}`, api.wholeApprovalAnswer),
-      )
-      if (options.json) return printJson(approval)
-      await show(approval)
-    })
+const decided = (approval: WholeApprovalAnswer) =>
+  `${approvalEnding(approval)} (${visible(approval.group)}: ${visible(approval.action.summary)})`
 
-  const decide = async (id: string, body: object, options: CommonOptions) => {
-    const approval = await withClient(options, (client, api) =>
-      client.post(`/approvals/${encodeURIComponent(id)}`, body, api.wholeApprovalAnswer),
-    )
-    if (options.json) return printJson(approval)
-    await printLine(`${endingOf(approval)} (${visible(approval.group)}: ${visible(approval.action.summary)})`)
-  }
-
-  common(
-    approvals.command('allow').description('let it happen'),
-    'approvals allow 17\napprovals allow 17 --always',
-  )
-    .argument('<id>', 'its number, or its code')
-    .option('--always', 'and let this group do exactly this from now on; see approvals show, approvals rules')
-    .action((id: string, options: CommonOptions & { always?: boolean }) =>
-      decide(id, { decision: options.always ? 'always' : 'allow' }, options),
-    )
-
-  common(
-    approvals.command('deny').description('say no'),
-    'approvals deny 17\napprovals deny 17 too expensive',
-  )
-    .argument('<id>', 'its number, or its code')
-    .argument('[words...]', 'why; the agent is told')
-    .action((id: string, words: string[], options: CommonOptions) =>
-      decide(id, { decision: 'deny', words: words.join(' ') }, options),
-    )
-
-  common(approvals.command('rules').description('what was allowed always'), 'approvals rules --group family')
-    .option('--group <folder>', 'only this group’s')
-    .action((options: CommonOptions & { group?: string }) =>
-      withClient(options, (client, api) =>
-        printList(
-          options,
-          once(client.get(`/approval-rules?${queryOf({ group: options.group })}`, api.approvalRulesAnswer)),
-          ruleColumns,
-          'Nothing is always allowed.',
-        ),
-      ),
-    )
-
-  common(approvals.command('revoke').description('ask again from now on'), 'approvals revoke 3')
-    .argument('<rule>', 'its number, as approvals rules shows it')
-    .action(async (id: string, options: CommonOptions) => {
-      const rule = await withClient(options, (client, api) =>
-        client.delete(`/approval-rules/${encodeURIComponent(id)}`, api.approvalRuleAnswer),
-      )
-      if (options.json) return printJson(rule)
-      await printLine(`${visible(rule.group)} has to ask again to ${visible(rule.summary)}.`)
-    })
-}
-
-async function show(approval: WholeApprovalAnswer): Promise<void> {
-  const facts: [string, string][] = [
-    ['id', approval.id],
-    ['group', approval.group],
-    ['chat', approval.jid],
-    ['action', approval.action.name],
-    ['wants to', approval.action.summary],
-    ['because', approval.why],
-    ['asked', when(approval.created_at)],
-    ['until', when(approval.expires_at)],
-    ['status', approval.status],
-  ]
-  for (const [name, value] of facts) await printLine(`${name.padEnd(8)} ${visible(value)}`)
-  const ending = endingOf(approval)
-  if (ending !== undefined) await printLine(ending)
+function details(approval: WholeApprovalAnswer): string[] {
+  const ending = approvalEnding(approval)
   const { fields, more } = approval.whole ?? approval.action.payload
-  for (const { name, text, note } of fields) {
-    await printLine(`│ ${visible(name)}: ${visible(text)}`)
-    if (note !== undefined) await printLine(`│ ⚠ ${visible(note)}`)
-  }
-  if (more > 0) await printLine(`│ … and ${more} characters more, which are not kept`)
+  return [
+    ...facts([
+      ['id', approval.id],
+      ['group', approval.group],
+      ['chat', approval.jid],
+      ['command', approval.action.name],
+      ['action', approval.action.summary],
+      ['reason', approval.why],
+      ['asked', when(approval.created_at)],
+      ['expires', when(approval.expires_at)],
+      ['status', approval.status],
+    ]),
+    ...(ending === undefined ? [] : [ending]),
+    ...fields.flatMap(({ name, text, note }) => [
+      `│ ${visible(name)}: ${visible(text)}`,
+      ...(note === undefined ? [] : [`│ ⚠ ${visible(note)}`]),
+    ]),
+    ...(more > 0 ? [`│ … and ${more} more characters, which were not kept`] : []),
+  ]
 }
+
+export default family('approvals', 'actions of agents that wait for your approval, in any group', [
+  list('list', 'approvals that wait for a decision, oldest first', {
+    example: '--all --group family',
+    isDefault: true,
+    input: { group, all: flag('also decided ones'), limit: limit(100, 1000) },
+    rows: (client, api, { group, all, limit }) =>
+      client.get(url`/approvals?${{ group, all, limit: Math.min(limit, 1000) }}`, api.approvalsAnswer),
+    columns,
+    empty: ({ all }) => (all ? 'No approvals yet.' : 'No approvals waiting.'),
+  }),
+  call('show', 'one approval with the full content of the action', {
+    example: '17',
+    input: { id },
+    call: (client, api, { id }) => client.get(url`/approvals/${id}`, api.wholeApprovalAnswer),
+    print: details,
+  }),
+  call('allow', 'allow an action', {
+    example: '17\n17 --always',
+    input: {
+      id,
+      always: flag('and allow this group exactly this action from now on; see approvals rules'),
+    },
+    call: (client, api, { id, always }) => decide(client, api, id, { decision: always ? 'always' : 'allow' }),
+    print: decided,
+  }),
+  call('deny', 'deny an action', {
+    example: '17\n17 too expensive',
+    input: { id, words: several('why; the agent is told') },
+    call: (client, api, { id, words }) =>
+      decide(client, api, id, { decision: 'deny', words: words.join(' ') }),
+    print: decided,
+  }),
+  list('rules', 'actions that are always allowed', {
+    example: '--group family',
+    input: { group },
+    rows: (client, api, { group }) => client.get(url`/approval-rules?${{ group }}`, api.approvalRulesAnswer),
+    columns: ruleColumns,
+    empty: 'No actions are always allowed.',
+  }),
+  call('revoke', 'remove a rule: ask again from now on', {
+    example: '3',
+    input: { rule: required('the id of the rule, from approvals rules') },
+    call: (client, api, { rule }) => client.delete(url`/approval-rules/${rule}`, api.approvalRuleAnswer),
+    print: rule =>
+      `Rule ${rule.id} is removed: ${visible(rule.group)} needs approval again to ${visible(rule.summary)}.`,
+  }),
+])

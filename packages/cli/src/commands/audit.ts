@@ -1,28 +1,15 @@
 import type { AuditEntryAnswer, Client } from '@hatchway/host/api'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
+import { call, command, family, list } from '../command.ts'
+import { facts, quoted } from '../facts.ts'
 import { exitCodes, Failure } from '../failure.ts'
-import { briefTime, printList, when } from '../list.ts'
-import { type CommonOptions, common, positive } from '../options.ts'
+import { timeColumn, when } from '../format.ts'
+import { choice, group, limit, parsed, positive, required, text } from '../inputs.ts'
 import { printJson, printLine } from '../output.ts'
 import { withProgress } from '../progress.ts'
-import { withClient } from '../session.ts'
+import { spanMs } from '../schedule.ts'
+import { type Api, url, withClient } from '../session.ts'
 import type { Column } from '../table.ts'
-import { visible, visibleLines } from '../text.ts'
-
-interface ListOptions extends CommonOptions {
-  group?: string
-  actor?: string
-  action?: string
-  gate?: string
-  outcome?: string
-  by?: string
-  request?: string
-  text?: string
-  since?: string
-  until?: string
-  before?: number
-  limit: number
-}
 
 const taintOf = ({ taint }: AuditEntryAnswer) =>
   taint === null
@@ -31,7 +18,7 @@ const taintOf = ({ taint }: AuditEntryAnswer) =>
 
 const columns: Column<AuditEntryAnswer>[] = [
   { title: 'SEQ', value: entry => String(entry.seq), right: true },
-  { title: 'AT', value: entry => when(entry.at), brief: briefTime },
+  timeColumn('AT', entry => entry.at),
   { title: 'GROUP', value: entry => entry.group ?? '-', flexible: true },
   { title: 'ACTOR', value: entry => entry.actor, flexible: true },
   { title: 'ACTION', value: entry => entry.action, flexible: true },
@@ -42,140 +29,43 @@ const columns: Column<AuditEntryAnswer>[] = [
   { title: 'SUMMARY', value: entry => entry.summary, flexible: true },
 ]
 
-const unitMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** `2h` ago, a day as it begins here, or any instant. */
-function instant(text: string): string {
-  const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
-  const local = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00` : text
-  const ms = count === undefined ? Date.parse(local) : Date.now() - Number(count) * (unitMs[unit] ?? 0)
-  if (Number.isNaN(ms))
-    throw new InvalidArgumentError('Write a day, an instant, or how long ago: 30m, 2h, 7d.')
+/** `2h` ago, the start of a local day, or any instant. */
+function instant(given: string): string {
+  const ago = spanMs(given)
+  const local = /^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00` : given
+  const ms = ago === undefined ? Date.parse(local) : Date.now() - ago
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('Use a day, a time, or how long ago: 30m, 2h, 7d.')
   return new Date(ms).toISOString()
 }
 
-const kept = (text: string): string => {
-  if (!/^\d{1,16}:[0-9a-f]{64}$/.test(text)) {
-    throw new InvalidArgumentError('Write what hatchway audit head has printed.')
-  }
-  return text
+const headHash = (given: string): string => {
+  if (/^\d{1,16}:[0-9a-f]{64}$/.test(given)) return given
+  throw new InvalidArgumentError('Use the output of hatchway audit head.')
 }
 
+type Filter = Readonly<Record<string, string | undefined>>
 const pageSize = 1000
 
-/** Page by page, each below the last entry of the one before. */
+/** Newest first; each page continues below the last entry of the one before. */
 async function* pages(
   client: Client,
-  schema: typeof import('@hatchway/host/api')['auditAnswer'],
-  options: ListOptions,
+  api: Api,
+  filter: Filter,
+  from: number | undefined,
+  limit: number,
 ): AsyncIterable<readonly AuditEntryAnswer[]> {
-  const query = queryOf(options)
-  for (let left = options.limit; left > 0; left -= pageSize) {
+  let before = from
+  for (let left = limit; left > 0; left -= pageSize) {
     const size = Math.min(left, pageSize)
-    query.set('limit', String(size))
-    const page = await client.get(`/audit?${query}`, schema)
+    const page = await client.get(url`/audit?${{ ...filter, before, limit: size }}`, api.auditAnswer)
     yield page
-    const last = page.at(-1)
-    if (last === undefined || page.length < size) return
-    query.set('before', String(last.seq))
+    before = page.at(-1)?.seq
+    if (page.length < size) return
   }
 }
 
-function queryOf(options: ListOptions): URLSearchParams {
-  const query = new URLSearchParams()
-  for (const field of [
-    'group',
-    'actor',
-    'action',
-    'gate',
-    'outcome',
-    'request',
-    'text',
-    'since',
-    'until',
-  ] as const) {
-    const value = options[field]
-    if (value !== undefined) query.set(field, value)
-  }
-  if (options.by !== undefined) query.set('decided_by', options.by)
-  if (options.before !== undefined) query.set('before', String(options.before))
-  return query
-}
-
-export function addAudit(program: Command): void {
-  const audit = program.command('audit').description('what the guard decided, and why')
-
-  common(
-    audit
-      .command('list', { isDefault: true })
-      .description('search the log, newest first; `audit` alone does this too'),
-    'audit --group family --gate ask --since 7d\naudit --text example.org',
-  )
-    .option('--group <folder>', 'only this group’s')
-    .option('--actor <who>', 'only what they wanted: agent, operator, host, person:WHO')
-    .option('--action <name>', 'only this command, tool or shell')
-    .addOption(new Option('--gate <gate>', 'only these').choices(['allow', 'inspect', 'ask', 'block']))
-    .option('--outcome <outcome>', 'only these: allowed, denied, held, expired, …')
-    .option('--by <who>', 'only what they decided: gate, operator, rule:…, inspector:…, person:…')
-    .option('--request <id>', 'only of this request')
-    .option('--text <text>', 'with this in the action, summary, reason or details')
-    .option('--since <when>', 'a day, an instant, or how long ago: 30m, 2h, 7d', instant)
-    .option('--until <when>', 'as --since', instant)
-    .option('--before <seq>', 'only older ones than this entry', positive)
-    .option('--limit <number>', 'so many', positive, 100)
-    .action((options: ListOptions) =>
-      withClient(options, (client, api) =>
-        printList(options, pages(client, api.auditAnswer, options), columns, 'There is no such entry.'),
-      ),
-    )
-
-  common(audit.command('show').description('one entry, with everything known'), 'audit show 17')
-    .argument('<seq>')
-    .action(async (seq: string, options: CommonOptions) => {
-      const entry = await withClient(options, (client, api) =>
-        client.get(`/audit/${encodeURIComponent(seq)}`, api.auditEntryAnswer),
-      )
-      if (options.json) return printJson(entry)
-      await show(entry)
-    })
-
-  common(
-    audit.command('verify').description('check that no entry was changed or removed'),
-    'audit verify\naudit verify --head "$(cat head-of-last-week)"',
-  )
-    .option('--head <seq:hash>', 'what audit head printed once: check that the log still contains it', kept)
-    .action(async (options: CommonOptions & { head?: string }) => {
-      const query = new URLSearchParams(options.head === undefined ? {} : { head: options.head })
-      const report = await withProgress('Checking the audit log', () =>
-        withClient(options, (client, api) => client.get(`/audit/verify?${query}`, api.auditReportAnswer)),
-      )
-      if (options.json) {
-        if (!report.ok) process.exitCode = exitCodes.failed
-        return printJson(report)
-      }
-      if (!report.ok) throw new Failure(report.message)
-      const { entries, removed, head } = report
-      await printLine(`The audit log holds: ${entries} entries, the last one is ${head.seq}:${head.hash}`)
-      if (removed) {
-        await printLine(
-          `Entries up to ${removed.until} were removed for their age, the last ${when(removed.at)}.`,
-        )
-      }
-      if (options.head !== undefined) await printLine('It contains the entry that was kept.')
-    })
-
-  common(
-    audit.command('head').description('the last entry’s number and hash, to be kept elsewhere'),
-    'audit head > head-of-today',
-  ).action(async (options: CommonOptions) => {
-    const head = await withClient(options, (client, api) => client.get('/audit/head', api.auditHeadAnswer))
-    if (options.json) return printJson(head)
-    await printLine(`${head.seq}:${head.hash}`)
-  })
-}
-
-async function show(entry: AuditEntryAnswer): Promise<void> {
-  const facts: [string, string][] = [
+const details = (entry: AuditEntryAnswer): string[] => [
+  ...facts([
     ['seq', String(entry.seq)],
     ['at', when(entry.at)],
     ['group', entry.group ?? '-'],
@@ -191,7 +81,71 @@ async function show(entry: AuditEntryAnswer): Promise<void> {
     ['took', entry.took_ms === null ? '-' : `${entry.took_ms} ms`],
     ['request', entry.request_id ?? '-'],
     ['hash', entry.hash],
-  ]
-  for (const [name, value] of facts) await printLine(`${name.padEnd(8)} ${visible(value)}`)
-  if (entry.details) await printLine(`details\n${visibleLines(JSON.stringify(entry.details, null, 2))}`)
-}
+  ]),
+  ...(entry.details ? ['details', ...quoted(JSON.stringify(entry.details, null, 2))] : []),
+]
+
+const verify = command('verify', 'check that no entry was changed or removed', {
+  example: '--head "$(cat head-of-last-week)"',
+  input: {
+    head: parsed('seq:hash', 'an earlier output of audit head: check that the log still has it', headHash),
+  },
+  async run(given) {
+    const { head } = given
+    const report = await withProgress('Checking the audit log', () =>
+      withClient(given, (client, api) => client.get(url`/audit/verify?${{ head }}`, api.auditReportAnswer)),
+    )
+    if (given.json) {
+      if (!report.ok) process.exitCode = exitCodes.failed
+      return printJson(report)
+    }
+    if (!report.ok) throw new Failure(report.message)
+    const last = `${report.head.seq}:${report.head.hash}`
+    await printLine(`The audit log is intact: ${report.entries} entries, the last one is ${last}`)
+    if (report.removed) {
+      const { until, at } = report.removed
+      await printLine(`Entries up to ${until} were removed because of their age, the last ${when(at)}.`)
+    }
+    if (head !== undefined) await printLine('It contains the given entry.')
+  },
+})
+
+export default family('audit', 'what the guard decided, and why', [
+  list('list', 'search the log, newest first; `audit` alone does the same', {
+    example: '--group family --gate ask --since 7d\n--text example.org',
+    isDefault: true,
+    input: {
+      group,
+      actor: text('who', 'only actions of: agent, operator, host, person:WHO'),
+      action: text('name', 'only this command or tool, or shell'),
+      gate: choice('gate', 'only this gate', ['allow', 'inspect', 'ask', 'block']),
+      outcome: text('outcome', 'only this outcome: allowed, denied, held, expired, …'),
+      by: text('who', 'only decisions by: gate, operator, rule:…, inspector:…, person:…'),
+      request: text('id', 'only this request'),
+      text: text('text', 'only entries with this in action, summary, reason or details'),
+      since: parsed('when', 'from a day, a time, or how long ago: 30m, 2h, 7d', instant),
+      until: parsed('when', 'up to a time, as --since', instant),
+      before: parsed('seq', 'only entries older than this one', positive),
+      limit: limit(100, 1_000_000),
+    },
+    rows: (client, api, given) => {
+      const { group, actor, action, gate, outcome, by, request, text, since, until } = given
+      const filter = { group, actor, action, gate, outcome, decided_by: by, request, text, since, until }
+      return pages(client, api, filter, given.before, given.limit)
+    },
+    columns,
+    empty: 'No matching entries.',
+  }),
+  call('show', 'one entry with all its details', {
+    example: '17',
+    input: { seq: required('its number, from audit list') },
+    call: (client, api, { seq }) => client.get(url`/audit/${seq}`, api.auditEntryAnswer),
+    print: details,
+  }),
+  verify,
+  call('head', 'number and hash of the last entry; store them elsewhere for audit verify', {
+    example: '> head-of-today',
+    call: (client, api) => client.get('/audit/head', api.auditHeadAnswer),
+    print: head => `${head.seq}:${head.hash}`,
+  }),
+])

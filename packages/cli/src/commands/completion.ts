@@ -1,36 +1,37 @@
 import type { Command, Option } from 'commander'
-import { type Branch, completionFor, shells } from '../completion.ts'
+import type { CliCommand } from '../command.ts'
+import { type CompletedCommand, completionFor, shells } from '../completion.ts'
 import { write } from '../output.ts'
 
-export function addCompletion(program: Command): void {
+/** Not by `command`, because it needs the whole program. */
+const add: CliCommand = program => {
   program
     .command('completion')
-    .description('print a script that lets the shell complete commands and options')
+    .description('print a script with which the shell completes commands and options')
     .argument('<shell>', shells.join(', '))
     .addHelpText(
       'after',
       '\nExample:\n  $ npx hatchway completion bash >> ~/.bashrc\n  $ npx hatchway completion fish > ~/.config/fish/completions/hatchway.fish',
     )
-    .action(async (shell: string) => {
-      await write(completionFor(shell, branchOf(program)))
-    })
+    .action((shell: string) => write(completionFor(shell, describe(program))))
 }
+export default add
 
-function branchOf(command: Command): Branch {
+function describe(command: Command): CompletedCommand {
   const help = command.createHelp()
   return {
     name: command.name(),
     description: command.description(),
-    options: help.visibleOptions(command).map(optionOf),
+    options: help.visibleOptions(command).map(describeOption),
     commands: help
       .visibleCommands(command)
       .filter(({ parent }) => parent === command)
-      .map(branchOf),
+      .map(describe),
     values: command.name() === 'completion' ? [...shells] : [],
   }
 }
 
-const optionOf = (option: Option) => ({
+const describeOption = (option: Option) => ({
   long: option.long ?? '',
   short: option.short ?? '',
   description: option.description,

@@ -1,6 +1,5 @@
-import type { Command } from 'commander'
-import { type CommonOptions, common } from '../options.ts'
-import { printJson, printLine, write } from '../output.ts'
+import { command, tableOf } from '../command.ts'
+import { printJson, printLine } from '../output.ts'
 import type { Column } from '../table.ts'
 import { visible } from '../text.ts'
 
@@ -10,26 +9,22 @@ export const columns: Column<Setting>[] = [
   { title: 'NAME', value: setting => setting.name },
   { title: 'VALUE', value: setting => String(setting.value ?? setting.default), flexible: true },
   { title: 'FROM', value: setting => setting.source, flexible: true },
-  // Made of the name.
+  // Spare, because it follows from the name.
   { title: 'VARIABLE', value: setting => setting.env, flexible: true, spare: true },
 ]
 
-export function addConfig(program: Command): void {
-  common(
-    program.command('config').description('the configuration in effect, and where each value came from'),
-    'config --data /srv/hatchway',
-  ).action(async (options: CommonOptions) => {
+export default command('config', 'the configuration in effect, and where each value comes from', {
+  example: '--data /srv/hatchway',
+  async run({ data, config, json }) {
     const { explainConfig } = await import('@hatchway/host/config')
-    const { file, values } = await explainConfig({ data: options.data, file: options.config })
-    if (options.json) {
+    const { file, values } = await explainConfig({ data, file: config })
+    if (json) {
       return printJson({
         file: file ?? null,
         values: values.map(({ name, value, source, env }) => ({ name, value: value ?? null, source, env })),
       })
     }
-    const { createTable } = await import('../table.ts')
     await printLine(file === undefined ? 'No configuration file.' : `Configuration file: ${visible(file)}`)
-    const table = createTable(columns, process.stdout.isTTY ? process.stdout.columns : undefined)
-    await write(await table(values))
-  })
-}
+    await printLine(await tableOf(columns, values))
+  },
+})

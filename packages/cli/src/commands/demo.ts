@@ -2,52 +2,44 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Command } from 'commander'
-import { playTour, tourGroups } from '../demo/tour.ts'
-import { endAsked } from '../end-asked.ts'
-import { complain, exitCodes } from '../failure.ts'
-import { positive } from '../options.ts'
-import { sayInPassing } from '../output.ts'
+import { command } from '../command.ts'
+import { onEndRequested } from '../end-requested.ts'
+import { exitCodes, runToExit } from '../failure.ts'
+import { flag, parsed, positive, withDefault } from '../inputs.ts'
+import { announce } from '../output.ts'
 import { visible } from '../text.ts'
 
-interface DemoOptions {
-  keep?: boolean
-  once?: boolean
-  port: number
-}
+const newsService = fileURLToPath(new URL('../../../../examples/news.service.ts', import.meta.url))
 
-const news = fileURLToPath(new URL('../../../../examples/news.service.ts', import.meta.url))
+export default command(
+  'demo',
+  'start a daemon with three groups in a temporary directory, and show what it does',
+  {
+    bare: true,
+    input: {
+      port: withDefault(parsed('number', 'the console’s port; another one if it is taken', positive), 7717),
+      keep: flag('keep the directory at the end'),
+      once: flag('play the demo without questions to you, and exit'),
+    },
+    run: ({ port, keep, once = false }) =>
+      runToExit(async () => {
+        const data = mkdtempSync(join(tmpdir(), 'hatchway-demo-'))
+        try {
+          await play(data, port, once)
+        } finally {
+          if (keep) announce(`The data is still there: npx hatchway up --data ${visible(data)}`)
+          else rmSync(data, { recursive: true, force: true })
+        }
+        return exitCodes.done
+      }),
+  },
+)
 
-export function addDemo(program: Command): void {
-  program
-    .command('demo')
-    .description(
-      'start a daemon with three groups on a directory of its own, and play a tour of what it does',
-    )
-    .option('--port <number>', 'the port of the console; another one if it is taken', positive, 7717)
-    .option('--keep', 'leave the directory there at the end')
-    .option('--once', 'play the tour to its end, answering for you, and end')
-    .addHelpText('after', '\nExample:\n  $ npx hatchway demo')
-    .action(run)
-}
-
-async function run(options: DemoOptions): Promise<void> {
-  const data = mkdtempSync(join(tmpdir(), 'hatchway-demo-'))
-  try {
-    await show(data, options)
-    process.exitCode = exitCodes.done
-  } catch (error) {
-    complain(error)
-  }
-  if (options.keep) sayInPassing(`Everything is still there: npx hatchway up --data ${visible(data)}`)
-  else rmSync(data, { recursive: true, force: true })
-  process.exit()
-}
-
-async function show(data: string, options: DemoOptions): Promise<void> {
-  const asked = Promise.withResolvers<void>()
-  endAsked(() => asked.resolve())
-  const [{ startDaemon }, { configFrom }, api] = await Promise.all([
+async function play(data: string, port: number, once: boolean): Promise<void> {
+  const ending = Promise.withResolvers<void>()
+  onEndRequested(() => ending.resolve())
+  const [{ playTour, tourGroups }, { startDaemon }, { configFrom }, api] = await Promise.all([
+    import('../demo/tour.ts'),
     import('@hatchway/host'),
     import('@hatchway/host/config'),
     import('@hatchway/host/api'),
@@ -57,38 +49,30 @@ async function show(data: string, options: DemoOptions): Promise<void> {
       data,
       durability: 'process',
       logLevel: 'error',
-      web: { port: options.once ? 0 : options.port },
-      services: { plugins: [news] },
-      // What the accounts are is nobody else's business, so the guard watches what this group's agent reads.
+      web: { port: once ? 0 : port },
+      services: { plugins: [newsService] },
+      // This group knows secrets, so the guard watches what its agent reads.
       groups: { work: { containsSecrets: true } },
       agents: { driver: 'concierge' },
     },
-    'the demonstration',
+    'the demo',
   )
   const daemon = await startDaemon(config)
   try {
     for (const group of tourGroups) await daemon.host.addGroup(group)
     const agents = await daemon.agentsReady
-    sayInPassing(`A demonstration, on ${data}. Agents run in ${visible(agents?.reason ?? 'nothing')}`)
-    if (daemon.web?.link !== undefined) sayInPassing(`\nThe console: ${daemon.web.link}\n`)
+    announce(`A demo in ${data}. Agents run in ${visible(agents?.reason ?? 'nothing')}`)
+    if (daemon.web?.link !== undefined) announce(`\nThe console: ${daemon.web.link}\n`)
     const client = await api.connect(config)
     try {
-      const tour = playTour({
-        client,
-        api,
-        ipc: join(data, 'ipc'),
-        say: sayInPassing,
-        answers: options.once === true,
-      })
-      await Promise.race([tour, asked.promise])
-      // Somebody who has had enough is not waited for.
-      tour.catch(() => {})
+      const tour = playTour({ client, api, ipc: join(data, 'ipc'), say: announce, answers: once })
+      await Promise.race([tour, ending.promise])
     } finally {
       await client.close()
     }
-    if (options.once) return
-    sayInPassing('\nWrite to any of the three yourself, or answer what waits. Ctrl-C ends it all.')
-    await asked.promise
+    if (once) return
+    announce('\nWrite to any of the three groups, or answer what is waiting. Ctrl-C ends the demo.')
+    await ending.promise
   } finally {
     await daemon.stop()
   }

@@ -1,44 +1,39 @@
-import type { Command } from 'commander'
+import { command } from '../command.ts'
 import { exitCodes } from '../failure.ts'
-import { type CommonOptions, common } from '../options.ts'
+import { type CommonOptions, flag } from '../inputs.ts'
 import { printJson, printLine } from '../output.ts'
 import { withProgress } from '../progress.ts'
-import { configOf } from '../session.ts'
+import { loadSettings } from '../session.ts'
 import { visible } from '../text.ts'
 
-const signs = { good: 'ok  ', warning: 'note', bad: 'BAD ' } as const
+const labels = { good: 'ok  ', warning: 'note', bad: 'BAD ' } as const
 
-export function addDoctor(program: Command): void {
-  common(
-    program
-      .command('doctor')
-      .description('look at everything Hatchway needs, and say what to do about what is wrong'),
-    'doctor --data /srv/hatchway\ndoctor --fix',
-  )
-    .option('--fix', 'do what is safe about it: owners, modes, missing directories, what dead processes left')
-    .action(async (options: CommonOptions & { fix?: boolean }) => {
-      const findings = await withProgress('Looking', () => look(options))
-      if (options.json) await printJson(findings)
-      else {
-        for (const { what, state, says, fixed } of findings) {
-          await printLine(`${signs[state]}  ${what}: ${visible(says)}`)
-          if (fixed !== undefined) await printLine(`      fixed: ${visible(fixed)}`)
-        }
+export default command('doctor', 'check everything Hatchway needs, and say how to fix what is wrong', {
+  example: '--data /srv/hatchway\n--fix',
+  input: { fix: flag('fix what is safe: owners, modes, missing directories, leftovers of dead processes') },
+  async run({ fix = false, ...options }) {
+    const findings = await withProgress('Checking', () => examined(options, fix))
+    if (options.json) await printJson(findings)
+    else {
+      for (const { what, state, says, fixed } of findings) {
+        await printLine(`${labels[state]}  ${what}: ${visible(says)}`)
+        if (fixed !== undefined) await printLine(`      fixed: ${visible(fixed)}`)
       }
-      if (findings.some(({ state }) => state === 'bad')) process.exitCode = exitCodes.failed
-    })
-}
+    }
+    if (findings.some(({ state }) => state === 'bad')) process.exitCode = exitCodes.failed
+  },
+})
 
-async function look(options: CommonOptions & { fix?: boolean }) {
+async function examined(options: CommonOptions, fix: boolean) {
   const { examine } = await import('@hatchway/host')
-  let config: Awaited<ReturnType<typeof configOf>>
+  let config: Awaited<ReturnType<typeof loadSettings>>
   try {
-    config = await configOf(options)
+    config = await loadSettings(options)
   } catch (error) {
     if (!(error instanceof Error && error.name === 'ConfigError')) throw error
     const says = `${error.message.replaceAll(/\n\s*/g, ' ')} Correct it, and run doctor again.`
     return [{ what: 'configuration', state: 'bad' as const, says, fixed: undefined }]
   }
-  const findings = await examine(config, { fix: options.fix === true })
+  const findings = await examine(config, { fix })
   return findings.map(({ what, state, says, fixed }) => ({ what, state, says, fixed }))
 }

@@ -1,21 +1,17 @@
-import type { Client, ErrorAnswer, ErrorContentAnswer } from '@hatchway/host/api'
-import type { Command } from 'commander'
-import { exitCodes, Failure } from '../failure.ts'
-import { briefTime, once, printList, when } from '../list.ts'
-import { type CommonOptions, common } from '../options.ts'
+import type { ErrorAnswer, ErrorContentAnswer } from '@hatchway/host/api'
+import { call, command, family, list } from '../command.ts'
+import { facts, quoted } from '../facts.ts'
+import { exitCodes, usageError } from '../failure.ts'
+import { timeColumn, when } from '../format.ts'
+import { flag, group, required, several, text } from '../inputs.ts'
 import { printJson, printLine } from '../output.ts'
-import { withClient } from '../session.ts'
+import { url, withClient } from '../session.ts'
 import type { Column } from '../table.ts'
-import { visible, visibleLines } from '../text.ts'
-
-interface FilterOptions extends CommonOptions {
-  group?: string
-  code?: string
-}
+import { visible } from '../text.ts'
 
 export const columns: Column<ErrorAnswer>[] = [
   { title: 'ID', value: entry => entry.id },
-  { title: 'REFUSED', value: entry => when(entry.processed_at), brief: briefTime },
+  timeColumn('REFUSED', entry => entry.processed_at),
   { title: 'GROUP', value: entry => entry.source_group, flexible: true },
   { title: 'FILE', value: fileOf, flexible: true },
   { title: 'CODE', value: entry => entry.code },
@@ -27,93 +23,11 @@ function fileOf(entry: ErrorAnswer): string {
   return entry.directory === null ? entry.original_file : `${entry.directory}/${entry.original_file}`
 }
 
-const queryOf = ({ group, code }: FilterOptions) => {
-  const query = new URLSearchParams()
-  if (group !== undefined) query.set('group', group)
-  if (code !== undefined) query.set('code', code)
-  return query
-}
-
-export function addErrors(program: Command): void {
-  const errors = program.command('errors').description('files that were refused, and why')
-
-  common(errors.command('list').description('all of them, oldest first'), 'errors list --code invalid_field')
-    .option('--group <folder>', 'only this group’s')
-    .option('--code <code>', 'only those refused for this')
-    .action((options: FilterOptions) =>
-      withClient(options, (client, api) =>
-        printList(
-          options,
-          once(client.get(`/errors?${queryOf(options)}`, api.errorsAnswer)),
-          columns,
-          'Nothing was refused.',
-        ),
-      ),
-    )
-
-  common(errors.command('show').description('one of them, with everything known'), 'errors show 17 --content')
-    .argument('<id>')
-    .option('--content', 'what is in the file, with control characters made visible')
-    .action(async (id: string, options: CommonOptions & { content?: boolean }) => {
-      const entry = await withClient(options, (client, api) =>
-        client.get(
-          `/errors/${encodeURIComponent(id)}${options.content ? '?content=1' : ''}`,
-          api.errorContentAnswer,
-        ),
-      )
-      if (options.json) return printJson(entry)
-      await showEntry(entry, options.content ?? false)
-    })
-
-  common(
-    errors.command('replay').description('have refused files handled again, once the cause is mended'),
-    'errors replay 17 18\nerrors replay --all --code unregistered_group',
-  )
-    .argument('[ids...]')
-    .option('--all', 'every file that was kept')
-    .option('--code <code>', 'with --all: only those refused for this')
-    .option('--group <folder>', 'with --all: only this group’s')
-    .action(async (ids: string[], options: FilterOptions & { all?: boolean }) => {
-      if ((ids.length === 0) === !options.all) {
-        throw new Failure('Name the ids to replay, or say --all.', exitCodes.usage)
-      }
-      await withClient(options, async (client, api) => {
-        const chosen = options.all
-          ? (await client.get(`/errors?${queryOf(options)}`, api.errorsAnswer))
-              .filter(entry => entry.kept)
-              .map(entry => entry.id)
-          : ids
-        await replay(client, api, chosen, options.json ?? false)
-      })
-    })
-}
-
-async function replay(
-  client: Client,
-  api: typeof import('@hatchway/host/api'),
-  ids: readonly string[],
-  json: boolean,
-): Promise<void> {
-  const outcomes: { id: string; ok: boolean; error?: { code: string; message: string } }[] = []
-  for (const id of ids) {
-    try {
-      await client.post(`/errors/${encodeURIComponent(id)}/replay`, undefined, api.resultAnswer)
-      outcomes.push({ id, ok: true })
-      if (!json) await printLine(`${visible(id)}  is handled again`)
-    } catch (error) {
-      if (!(error instanceof api.ApiError)) throw error
-      process.exitCode = exitCodes.refused
-      outcomes.push({ id, ok: false, error: { code: error.code, message: error.message } })
-      if (!json) await printLine(`${visible(id)}  ${error.code}  ${visible(error.message)}`)
-    }
-  }
-  if (json) return printJson(outcomes)
-  if (ids.length === 0) await printLine('There is nothing to replay.')
-  else if (!client.daemon) await printLine('No daemon is running; the next one begins with them.')
-}
-
-async function showEntry(entry: ErrorContentAnswer, withContent: boolean): Promise<void> {
-  const facts: [string, string][] = [
+function details(
+  entry: ErrorContentAnswer,
+  { content: withContent }: { content?: boolean | undefined },
+): string[] {
+  const lines = facts([
     ['id', entry.id],
     ['file', fileOf(entry)],
     ['group', entry.source_group],
@@ -123,10 +37,72 @@ async function showEntry(entry: ErrorContentAnswer, withContent: boolean): Promi
     ['reason', entry.error],
     ['size', `${entry.size} bytes`],
     ['kept', entry.kept ? 'yes' : 'no'],
-  ]
-  for (const [name, value] of facts) await printLine(`${name.padEnd(8)} ${visible(value)}`)
-  if (!withContent) return
-  if (!entry.content) return printLine('There is no file to show.')
-  await printLine(`content${entry.content.truncated ? ' (the beginning)' : ''}`)
-  await printLine(visibleLines(Buffer.from(entry.content.base64, 'base64').toString('utf8')))
+  ])
+  if (!withContent) return lines
+  const { content } = entry
+  if (!content) return [...lines, 'The file was not kept.']
+  const title = `content${content.truncated ? ' (only the start)' : ''}`
+  return [...lines, title, ...quoted(Buffer.from(content.base64, 'base64').toString('utf8'))]
 }
+
+interface Replayed {
+  id: string
+  ok: boolean
+  error?: { code: string; message: string }
+}
+
+const replay = command('replay', 'handle refused files again, after the cause is fixed', {
+  example: '17 18\n--all --code unregistered_group',
+  input: {
+    ids: several('from errors list'),
+    all: flag('every file that was kept'),
+    code: text('code', 'with --all: only files refused with this code'),
+    group: text('folder', 'with --all: only this group'),
+  },
+  async run(given) {
+    const { ids, all, code, group, json } = given
+    if ((ids.length === 0) === !all) throw usageError('Name the ids to replay, or use --all.')
+    await withClient(given, async (client, api) => {
+      const chosen = all
+        ? (await client.get(url`/errors?${{ group, code }}`, api.errorsAnswer)).filter(({ kept }) => kept)
+        : ids.map(id => ({ id }))
+      const results: Replayed[] = []
+      for (const { id } of chosen) {
+        try {
+          await client.post(url`/errors/${id}/replay`, undefined, api.resultAnswer)
+          results.push({ id, ok: true })
+          if (!json) await printLine(`${visible(id)}  replayed`)
+        } catch (error) {
+          if (!(error instanceof api.ApiError)) throw error
+          process.exitCode = exitCodes.refused
+          results.push({ id, ok: false, error: { code: error.code, message: error.message } })
+          if (!json) await printLine(`${visible(id)}  ${error.code}  ${visible(error.message)}`)
+        }
+      }
+      if (json) return printJson(results)
+      if (chosen.length === 0) await printLine('Nothing to replay.')
+      else if (!client.daemon) await printLine('No daemon is running; the next one handles them first.')
+    })
+  },
+})
+
+export default family('errors', 'files that were refused, and why', [
+  list('list', 'refused files, oldest first', {
+    example: '--code invalid_field',
+    input: { group, code: text('code', 'only files refused with this code') },
+    rows: (client, api, { group, code }) => client.get(url`/errors?${{ group, code }}`, api.errorsAnswer),
+    columns,
+    empty: 'No refused files.',
+  }),
+  call('show', 'one refused file with all its details', {
+    example: '17 --content',
+    input: {
+      id: required('its id, from errors list'),
+      content: flag('also the file’s content, with control characters made visible'),
+    },
+    call: (client, api, { id, content }) =>
+      client.get(url`/errors/${id}?${{ content }}`, api.errorContentAnswer),
+    print: details,
+  }),
+  replay,
+])

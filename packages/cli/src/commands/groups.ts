@@ -1,24 +1,12 @@
 import type { GroupAnswer } from '@hatchway/host/api'
-import { type Command, Option } from 'commander'
-import { exitCodes, Failure } from '../failure.ts'
-import { briefTime, once, printList, when } from '../list.ts'
-import { type CommonOptions, common } from '../options.ts'
-import { printJson, printLine } from '../output.ts'
-import { withClient } from '../session.ts'
+import { dialectNames } from '@hatchway/protocol/names'
+import { call, family, list } from '../command.ts'
+import { usageError } from '../failure.ts'
+import { timeColumn } from '../format.ts'
+import { choice, flag, optional, required, requiredText, text, withDefault } from '../inputs.ts'
+import { url } from '../session.ts'
 import type { Column } from '../table.ts'
 import { visible } from '../text.ts'
-
-interface AddOptions extends CommonOptions {
-  folder: string
-  jid: string
-  name: string
-  main?: boolean
-  dialect: string
-  trigger?: string
-}
-
-/** The names are the protocol's; written here too, so that `--help` need not load it. A test compares them. */
-export const dialectChoices = ['hatchway', 'nanoclaw', 'novabot', 'mdclaw', 'pynchy']
 
 export const columns: Column<GroupAnswer>[] = [
   { title: 'FOLDER', value: group => group.folder, flexible: true },
@@ -27,88 +15,60 @@ export const columns: Column<GroupAnswer>[] = [
   { title: 'MAIN', value: group => (group.main ? 'main' : '-') },
   { title: 'DIALECT', value: group => group.dialect, spare: true },
   { title: 'WATCHED BY', value: group => group.mode ?? '-' },
-  { title: 'LAST ACTIVITY', value: group => when(group.last_activity), brief: briefTime },
+  timeColumn('LAST ACTIVITY', group => group.last_activity),
 ]
 
-export function addGroups(program: Command): void {
-  const groups = program.command('groups').description('the groups of agents that are served')
-
-  common(
-    groups.command('add').description('register a group and make its directories'),
-    'groups add --folder family --jid chat:42 --name Family',
-  )
-    .requiredOption('--folder <name>', 'its directory below ipc/: letters, digits, - and _')
-    .requiredOption('--jid <chat>', 'the chat it belongs to')
-    .requiredOption('--name <text>', 'what people call it')
-    .option('--main', 'it may do everything, for every group')
-    .addOption(
-      new Option('--dialect <name>', 'what its containers expect to read')
-        .choices(dialectChoices)
-        .default('hatchway'),
-    )
-    .option('--trigger <word>', 'the word in a message that calls the agent')
-    .action(async ({ folder, jid, name, main = false, dialect, trigger, ...options }: AddOptions) => {
-      const group = await withClient(
-        options,
-        (client, api) =>
-          client.post('/groups', { folder, jid, name, main, dialect, trigger }, api.groupAnswer),
-        { mayCreate: true },
-      )
-      if (options.json) return printJson(group)
-      await printLine(`Group ${visible(group.folder)} is registered for ${visible(group.jid)}.`)
-    })
-
-  common(groups.command('list').description('all of them'), 'groups list --json').action(
-    (options: CommonOptions) =>
-      withClient(options, (client, api) =>
-        printList(
-          options,
-          once(client.get('/groups', api.groupsAnswer)),
-          columns,
-          'There is no group yet. Add one with: npx hatchway groups add --help',
-        ),
-      ),
-  )
-
-  common(
-    groups.command('remove').description('unregister a group; its tasks are cancelled, its files kept'),
-    'groups remove family',
-  )
-    .argument('[folder]')
-    .option('--folder <name>', 'the same')
-    .action(async (argument: string | undefined, options: CommonOptions & { folder?: string }) => {
-      const folder = argument ?? options.folder
-      if (folder === undefined) throw new Failure('Say which folder: groups remove FOLDER.', exitCodes.usage)
-      const result = await withClient(options, (client, api) =>
-        client.delete(`/groups/${encodeURIComponent(folder)}`, api.resultAnswer),
-      )
-      if (options.json) return printJson(result)
-      await printLine(`Group ${visible(folder)} is no longer registered. Its files are still there.`)
-    })
-
-  common(
-    groups
-      .command('wipe')
-      .description('remove a group’s folder, home and worktree, and forget what it has read')
-      .argument('<folder>', 'of a group that is, or was, registered')
-      .option('--yes', 'the files cannot be brought back'),
-    'groups wipe family --yes',
-  ).action(async (folder: string, options: CommonOptions & { yes?: boolean }) => {
-    if (!options.yes) {
-      throw new Failure(
-        'This removes all files of the group for good. Add --yes if you mean it.',
-        exitCodes.usage,
-      )
-    }
-    const result = await withClient(options, (client, api) =>
-      client.post(`/groups/${encodeURIComponent(folder)}/wipe`, {}, api.wipedAnswer),
-    )
-    if (options.json) return printJson(result)
-    await printLine(`The files of ${visible(folder)} are removed, and what it had read is forgotten.`)
-    if (result.still_tainted.length > 0) {
-      await printLine(
-        `Still tainted, and given to its agent when that is used: ${result.still_tainted.map(visible).join(', ')}.`,
-      )
-    }
-  })
+/** `groups remove FOLDER` or `groups remove --folder NAME`. */
+function folderOf({ group, folder }: { group: string | undefined; folder: string | undefined }): string {
+  const named = group ?? folder
+  if (named === undefined) throw usageError('Name the folder: groups remove FOLDER.')
+  return named
 }
+
+export default family('groups', 'the groups, each with an agent of its own', [
+  call('add', 'register a group and create its directories', {
+    example: '--folder family --jid chat:42 --name Family',
+    creates: true,
+    input: {
+      folder: requiredText('name', 'its directory below ipc/: letters, digits, - and _'),
+      jid: requiredText('chat', 'the chat it belongs to'),
+      name: requiredText('text', 'its name for people'),
+      main: flag('a main group: it may act for every group'),
+      dialect: withDefault(choice('name', 'the file format of its containers', dialectNames), 'hatchway'),
+      trigger: text('word', 'the word in a message that calls the agent'),
+    },
+    call: (client, api, { folder, jid, name, main = false, dialect, trigger }) =>
+      client.post('/groups', { folder, jid, name, main, dialect, trigger }, api.groupAnswer),
+    print: group => `Group ${visible(group.folder)} is registered for ${visible(group.jid)}.`,
+  }),
+  list('list', 'all groups', {
+    example: '--json',
+    rows: (client, api) => client.get('/groups', api.groupsAnswer),
+    columns,
+    empty: 'No groups yet. Add one with: npx hatchway groups add --help',
+  }),
+  call('remove', 'unregister a group; its tasks are cancelled, its files stay', {
+    example: 'family',
+    input: { group: optional('its folder'), folder: text('name', 'another way to name the folder') },
+    call: (client, api, given) => client.delete(url`/groups/${folderOf(given)}`, api.resultAnswer),
+    print: (_, given) =>
+      `Group ${visible(folderOf(given))} is no longer registered. Its files are still there.`,
+  }),
+  call('wipe', 'delete a group’s folder, home and worktree, and clear its taint', {
+    example: 'family --yes',
+    input: {
+      folder: required('of a group that is or was registered'),
+      yes: flag('confirm: the files cannot be recovered'),
+    },
+    async call(client, api, { folder, yes }) {
+      if (!yes) throw usageError('This deletes all files of the group for good. Add --yes to confirm.')
+      return client.post(url`/groups/${folder}/wipe`, {}, api.wipedAnswer)
+    },
+    print: ({ still_tainted }, { folder }) => [
+      `The files of ${visible(folder)} are deleted, and its taint is cleared.`,
+      ...(still_tainted.length > 0
+        ? [`Still tainted, and passed to its agent on use: ${still_tainted.map(visible).join(', ')}.`]
+        : []),
+    ],
+  }),
+])

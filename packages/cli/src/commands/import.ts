@@ -1,39 +1,41 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
-import { type CommonOptions, common } from '../options.ts'
+import { command, family } from '../command.ts'
+import { flag, required, text } from '../inputs.ts'
 import { printJson, printLine } from '../output.ts'
 import { withProgress } from '../progress.ts'
-import { configOf } from '../session.ts'
+import { loadSettings } from '../session.ts'
 import { visible } from '../text.ts'
 
 const signs = { taken: '+', there: '=', left: '-' } as const
 
-export function addImport(program: Command): void {
-  const takeOver = program.command('import').description('take over what another system has')
-  common(
-    takeOver
-      .command('nanoclaw')
-      .description('groups, their files and their tasks from NanoClaw 1.x; nothing there is changed')
-      .argument('<path>', 'the directory that NanoClaw was cloned into'),
-    'import nanoclaw ~/nanoclaw --dry-run',
-  )
-    .option('--dry-run', 'only say what would be taken')
-    .option('--timezone <zone>', 'the zone its schedules were meant in; left out: the configured one')
-    .action(async (path: string, options: CommonOptions & { dryRun?: boolean; timezone?: string }) => {
-      const [{ importNanoClaw }, config] = await Promise.all([import('@hatchway/host'), configOf(options)])
-      const report = await withProgress('Taking over', () =>
-        importNanoClaw(config, resolve(path), {
-          dryRun: options.dryRun === true,
-          ...(options.timezone === undefined ? {} : { timezone: options.timezone }),
-        }),
+const nanoclaw = command(
+  'nanoclaw',
+  'import groups, their files and their tasks from NanoClaw 1.x, which is not changed',
+  {
+    example: '~/nanoclaw --dry-run',
+    input: {
+      path: required('the directory of the NanoClaw installation'),
+      dryRun: flag('only say what would be imported'),
+      timezone: text('zone', 'the time zone of its schedules (default: the configured one)'),
+    },
+    async run({ path, dryRun = false, timezone, json, ...options }) {
+      const [{ importNanoClaw }, config] = await Promise.all([
+        import('@hatchway/host'),
+        loadSettings(options),
+      ])
+      const report = await withProgress('Importing', () =>
+        importNanoClaw(config, resolve(path), { dryRun, ...(timezone !== undefined && { timezone }) }),
       )
-      if (options.json) return printJson(report)
+      if (json) return printJson(report)
       for (const { kind, name, state, says } of report.lines)
         await printLine(`${signs[state]} ${kind} ${visible(name)}: ${visible(says)}`)
       const count = (state: string) => report.lines.filter(line => line.state === state).length
-      const verb = report.dry_run ? 'would be taken over' : 'were taken over'
+      const verb = report.dry_run ? 'would be imported' : 'imported'
       await printLine(
-        `${count('taken')} ${verb}, ${count('there')} were there already, ${count('left')} stay where they are.`,
+        `${count('taken')} ${verb}, ${count('there')} already here, ${count('left')} not imported.`,
       )
-    })
-}
+    },
+  },
+)
+
+export default family('import', 'import from another system', [nanoclaw])

@@ -1,282 +1,171 @@
-import { randomUUID } from 'node:crypto'
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, extname, join, resolve } from 'node:path'
-import { createInterface, type Interface } from 'node:readline/promises'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { resolve } from 'node:path'
+import { driverNames, sandboxNames } from '@hatchway/host/names'
+import { InvalidArgumentError } from 'commander'
+import { command } from '../command.ts'
 import { type Answers, configText } from '../config-text.ts'
-import { exitCodes, Failure } from '../failure.ts'
-import { type CommonOptions, common } from '../options.ts'
+import { Failure, usageError } from '../failure.ts'
+import { choice, flag, parsed, text, type ValuesOf } from '../inputs.ts'
 import { printJson, printLine } from '../output.ts'
+import { type Questions, withQuestions } from '../questions.ts'
 import { withClient } from '../session.ts'
 import { visible } from '../text.ts'
+import { writeConfig } from '../write-config.ts'
 
-interface InitOptions extends CommonOptions {
-  file?: string
-  name?: string
-  driver?: string
-  keyVariable?: string
-  sandbox?: string
-  timezone?: string
-  port?: number
-  group?: string
-  jid?: string
-  groupName?: string
-  yes?: boolean
-  force?: boolean
+/** Before 22.18, Node does not read TypeScript. */
+const usualFile = process.features.typescript ? 'hatchway.config.ts' : 'hatchway.config.mjs'
+
+const input = {
+  file: text('file', `the configuration file to write (default: --config, then ${usualFile})`),
+  name: text('text', 'the assistant’s name'),
+  driver: choice('name', 'the agent that answers', driverNames),
+  keyVariable: text('name', 'the environment variable with the model’s key'),
+  sandbox: choice('name', 'what agents run in', sandboxNames),
+  timezone: text('zone', 'the time zone'),
+  port: parsed('number', 'the console’s port; 0 for any', given => {
+    const wrong = portProblem(given)
+    if (wrong !== undefined) throw new InvalidArgumentError(wrong)
+    return Number(given)
+  }),
+  group: text('folder', 'the folder of a first group; "none" for no group'),
+  jid: text('chat', 'its chat (default: one of the console’s own)'),
+  groupName: text('text', 'its name for people'),
+  yes: flag('ask nothing; use defaults for what the options leave open'),
+  force: flag('replace an existing configuration'),
 }
+type InitOptions = ValuesOf<typeof input> & { data?: string | undefined }
 
-/** The host's names; written here too, so that `--help` need not load it. A test compares them. */
-export const driverChoices = ['concierge', 'claude', 'command']
-export const sandboxChoices = ['auto', 'docker', 'podman', 'bubblewrap', 'process']
+export default command('init', 'answer a few questions, write a configuration and register a first group', {
+  example: '--yes --name Andy --driver claude --timezone Europe/Lisbon',
+  input,
+  async run(given) {
+    const named = given.file ?? given.config ?? usualFile
+    const file = resolve(named)
+    if (existsSync(file) && !given.force)
+      throw new Failure(
+        `${file} already exists. See it with npx hatchway config, or replace it with --force.`,
+      )
+    if (!given.yes && !process.stdin.isTTY)
+      throw usageError('Questions need a terminal. Use --yes, and options for your answers.')
+    // Options are checked before anything is asked.
+    const preset = await checked(await answersOf(given))
+    const answers = given.yes
+      ? preset
+      : await withQuestions(async questions => checked(await answersOf(given, questions)), {
+          whenEnded: 'Nothing was written.',
+        })
+    const { config } = await writeConfig(file, configText(answers, canImport(file)))
+    await register(answers, { ...given, config: file })
+    const { group } = answers
+    if (given.json) return printJson({ file, data: config.data, group: group?.folder ?? null })
+    await printLine(`Configuration written to ${visible(file)}.`)
+    if (group) await printLine(`Group ${group.folder} is registered for ${visible(group.jid)}.`)
+    // Under its usual name it is found without an option.
+    const option = file === resolve(usualFile) ? '' : ` --config ${visible(named)}`
+    await printLine('Check the installation, and start it:')
+    await printLine(`  npx hatchway doctor${option}`)
+    if (answers.driver === 'claude') {
+      await printLine(`  npx hatchway agents add claude${option}`)
+      await printLine(`  export ${answers.keyVariable}=…`)
+    }
+    await printLine(`  npx hatchway up${option}`)
+  },
+})
 
-const usualFile = 'hatchway.config.ts'
+/** Options first; what they leave open is asked, or without `questions` gets its default. */
+async function answersOf(options: InitOptions, questions?: Questions): Promise<Answers> {
+  const answer = async (
+    given: string | undefined,
+    usual: string,
+    ask: (questions: Questions, usual: string) => Promise<string>,
+  ) => given ?? (questions ? ask(questions, usual) : usual)
 
-export function addInit(program: Command): void {
-  common(
-    program
-      .command('init')
-      .description('ask a few questions, write a configuration and register a first group'),
-    'init\ninit --yes --name Andy --driver claude --timezone Europe/Lisbon',
+  const name = await answer(options.name, 'Hatch', (q, usual) => q.ask('Name of your assistant?', usual))
+  const driver = await answer(options.driver, 'concierge', (q, usual) =>
+    q.choose('Which agent answers? concierge needs no model', driverNames, usual),
   )
-    .option('--file <file>', `the configuration file to write; left out: --config, then ${usualFile}`)
-    .option('--name <text>', 'the name the assistant goes by')
-    .addOption(new Option('--driver <name>', 'who answers').choices(driverChoices))
-    .option('--key-variable <name>', 'the variable of the environment that holds the model’s key')
-    .addOption(new Option('--sandbox <name>', 'what agents run in').choices(sandboxChoices))
-    .option('--timezone <zone>', 'the zone of times that name none')
-    .option('--port <number>', 'the port of the console; 0 for any', port)
-    .option('--group <folder>', 'the folder of a first group; "none" for none')
-    .option('--jid <chat>', 'its chat; left out: one of the console’s own')
-    .option('--group-name <text>', 'what people call it')
-    .option('--yes', 'ask nothing: take the options, and what is usual for the rest')
-    .option('--force', 'replace a configuration that is there')
-    .action(init)
-}
-
-function port(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
-    throw new InvalidArgumentError('It must be from 0 to 65535.')
-  return Number(text)
-}
-
-async function init(options: InitOptions): Promise<void> {
-  const named = options.file ?? options.config ?? usualFile
-  const file = resolve(named)
-  if (existsSync(file) && !options.force)
-    throw new Failure(
-      `${file} is there already. Look at it with: npx hatchway config. To begin anew, say --force.`,
-    )
-  if (!options.yes && !process.stdin.isTTY)
-    throw new Failure('There is nobody to ask: say --yes, and what you want with options.', exitCodes.usage)
-  const preset = usual(options)
-  await refuseWrong(preset)
-  const answers = options.yes ? preset : await asked(options)
-  await refuseWrong(answers)
-  const config = await writeLoaded(file, configText(answers, await canImport(file)))
-  const { group } = answers
-  if (group) {
-    await withClient(
-      { ...options, config: file },
-      (client, api) =>
-        client
-          .get('/groups', api.groupsAnswer)
-          .then(groups =>
-            groups.some(({ folder }) => folder === group.folder)
-              ? undefined
-              : client.post('/groups', { ...group, main: !groups.some(({ main }) => main) }, api.groupAnswer),
-          ),
-      { mayCreate: true },
-    )
-  }
-  if (options.json) return printJson({ file, data: config.data, group: group?.folder ?? null })
-  await printLine(`${visible(file)} is written.`)
-  if (group) await printLine(`Group ${group.folder} is registered for ${visible(group.jid)}.`)
-  // It is found by itself here, under its usual name.
-  const option = file === resolve(usualFile) ? '' : ` --config ${visible(named)}`
-  await printLine('Look whether everything is there, and start it:')
-  await printLine(`  npx hatchway doctor${option}`)
-  if (answers.driver === 'claude') await printLine(`  export ${answers.keyVariable}=…`)
-  await printLine(`  npx hatchway up${option}`)
-}
-
-/** What was said with options is held to what answers are. Nothing is written before everything will do. */
-async function refuseWrong({ name, keyVariable, timezone, group }: Answers): Promise<void> {
-  const wrong = [
-    { option: '--name', problem: isName(name) },
-    { option: '--key-variable', problem: isVariable(keyVariable) },
-    { option: '--timezone', problem: isZone(timezone) },
-    { option: '--group', problem: group && isFolder(group.folder) },
-  ].find(({ problem }) => problem !== undefined)
-  if (wrong) throw new Failure(`${wrong.option}: ${wrong.problem}`, exitCodes.usage)
-  if (!group) return
-  const { newGroupRequest } = await import('@hatchway/host/api')
-  const [issue] = newGroupRequest.safeParse(group).error?.issues ?? []
-  if (issue)
-    throw new Failure(`The group’s ${issue.path.join('.')} will not do: ${issue.message}`, exitCodes.usage)
-}
-
-/** Written beside its place and loaded from there, so that a configuration that works is only replaced by one. */
-async function writeLoaded(file: string, text: string) {
-  const { loadConfig, ConfigError } = await import('@hatchway/host/config')
-  const trial = join(dirname(file), `.hatchway-${randomUUID()}${extname(file)}`)
-  writeFileSync(trial, text, { mode: 0o644 })
-  try {
-    const config = await loadConfig({ file: trial, env: {} })
-    renameSync(trial, file)
-    return config
-  } catch (error) {
-    rmSync(trial, { force: true })
-    throw error instanceof ConfigError
-      ? new Failure(`Nothing was written.\n${error.message.replaceAll(trial, file)}`)
-      : error
-  }
-}
-
-const zoneHere = () => new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
-
-function usual(options: InitOptions): Answers {
-  return answersOf({
-    name: options.name ?? 'Hatch',
-    driver: options.driver ?? 'concierge',
-    keyVariable: options.keyVariable ?? 'ANTHROPIC_API_KEY',
-    sandbox: options.sandbox ?? 'auto',
-    timezone: options.timezone ?? zoneHere(),
-    port: options.port ?? 7717,
-    folder: options.group ?? 'main',
-    jid: options.jid,
-    groupName: options.groupName,
-    data: options.data,
-  })
-}
-
-function answersOf({
-  folder,
-  jid,
-  groupName,
-  ...rest
-}: Omit<Answers, 'group'> & {
-  folder: string
-  jid: string | undefined
-  groupName: string | undefined
-}): Answers {
-  if (folder === 'none') return { ...rest, group: undefined }
+  const keyVariable = await answer(options.keyVariable, 'ANTHROPIC_API_KEY', async (q, usual) =>
+    driver === 'claude' ? q.ask('Which environment variable has its key?', usual, variableProblem) : usual,
+  )
+  const sandbox = await answer(options.sandbox, 'auto', (q, usual) =>
+    q.choose('Which sandbox? auto uses the safest available', sandboxNames, usual),
+  )
+  const localZone = new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
+  const timezone = await answer(options.timezone, localZone, (q, usual) =>
+    q.ask('Which time zone?', usual, zoneProblem),
+  )
+  const port = await answer(options.port?.toString(), '7717', (q, usual) =>
+    q.ask('Which port for the console?', usual, portProblem),
+  )
+  const folder = await answer(options.group, 'main', (q, usual) =>
+    q.ask('Folder of a first group ("none" for no group)?', usual, folderProblem),
+  )
   const title = folder.charAt(0).toUpperCase() + folder.slice(1)
-  return { ...rest, group: { folder, jid: jid ?? `local:${folder}`, name: groupName ?? title } }
-}
-
-async function asked(options: InitOptions): Promise<Answers> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr })
-  const ended = new AbortController()
-  lines.once('close', () => ended.abort())
-  const preset = usual(options)
-  try {
-    const name =
-      options.name ?? (await ask(lines, ended.signal, 'What is your assistant called?', preset.name))
-    const driver =
-      options.driver ??
-      (await choose(
-        lines,
-        ended.signal,
-        'Who answers? concierge needs no model',
-        driverChoices,
-        preset.driver,
-      ))
-    const keyVariable =
-      driver === 'claude' && options.keyVariable === undefined
-        ? await ask(
-            lines,
-            ended.signal,
-            'Which variable of the environment holds its key?',
-            preset.keyVariable,
-            isVariable,
-          )
-        : preset.keyVariable
-    const sandbox =
-      options.sandbox ??
-      (await choose(
-        lines,
-        ended.signal,
-        'What do agents run in? auto is the safest there is',
-        sandboxChoices,
-        preset.sandbox,
-      ))
-    const timezone =
-      options.timezone ?? (await ask(lines, ended.signal, 'Which time zone?', preset.timezone, isZone))
-    const chosen =
-      options.port ??
-      Number(await ask(lines, ended.signal, 'Which port for the console?', String(preset.port), isPort))
-    const folder =
-      options.group ??
-      (await ask(lines, ended.signal, 'The folder of a first group ("none" for none)?', 'main', isFolder))
-    return answersOf({
-      name,
-      driver,
-      keyVariable,
-      sandbox,
-      timezone,
-      port: chosen,
-      folder,
-      jid: options.jid,
-      groupName: options.groupName,
-      data: options.data,
-    })
-  } catch (error) {
-    if (ended.signal.aborted) throw new Failure('Nothing was written.', exitCodes.usage)
-    throw error
-  } finally {
-    lines.close()
+  const group = { folder, jid: options.jid ?? `local:${folder}`, name: options.groupName ?? title }
+  return {
+    name,
+    driver,
+    keyVariable,
+    sandbox,
+    timezone,
+    port: Number(port),
+    data: options.data,
+    group: folder === 'none' ? undefined : group,
   }
 }
 
-const isName = (text: string) => (text.trim() === '' ? 'The assistant needs a name.' : undefined)
-const isVariable = (text: string) =>
-  /^[A-Za-z_][A-Za-z0-9_]*$/.test(text) ? undefined : 'A variable is named with letters, digits and _.'
-const isFolder = (text: string) =>
-  /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(text) ? undefined : 'Letters, digits, - and _ are allowed.'
-const isPort = (text: string) =>
-  /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? undefined : 'It must be from 0 to 65535.'
-function isZone(text: string): string | undefined {
+const variableProblem = (given: string) =>
+  /^[A-Za-z_][A-Za-z0-9_]*$/.test(given) ? undefined : 'Use letters, digits and _.'
+const folderProblem = (given: string) =>
+  /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(given) ? undefined : 'Use letters, digits, - and _.'
+function portProblem(given: string): string | undefined {
+  return /^\d{1,5}$/.test(given) && Number(given) <= 65_535 ? undefined : 'It must be from 0 to 65535.'
+}
+function zoneProblem(given: string): string | undefined {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: text })
+    new Intl.DateTimeFormat('en', { timeZone: given })
     return undefined
   } catch (error) {
-    if (error instanceof RangeError) return 'There is no such zone; they are named like Europe/Lisbon.'
+    if (error instanceof RangeError) return 'Unknown time zone. Use a name such as Europe/Lisbon.'
     throw error
   }
 }
 
-/** Asked again until the answer will do. Nothing means what is usual. */
-async function ask(
-  lines: Interface,
-  signal: AbortSignal,
-  question: string,
-  usually: string,
-  problem: (text: string) => string | undefined = () => undefined,
-): Promise<string> {
-  for (;;) {
-    const answer = (await lines.question(`${question} [${usually}] `, { signal })).trim() || usually
-    const wrong = problem(answer)
-    if (wrong === undefined) return answer
-    process.stderr.write(`${wrong}\n`)
-  }
+/** Nothing is written before every answer is valid. */
+async function checked(answers: Answers): Promise<Answers> {
+  const { name, keyVariable, timezone, group } = answers
+  const wrong = [
+    { option: '--name', problem: name.trim() === '' ? 'The assistant needs a name.' : undefined },
+    { option: '--key-variable', problem: variableProblem(keyVariable) },
+    { option: '--timezone', problem: zoneProblem(timezone) },
+    { option: '--group', problem: group && folderProblem(group.folder) },
+  ].find(({ problem }) => problem !== undefined)
+  if (wrong) throw usageError(`${wrong.option}: ${wrong.problem}`)
+  if (!group) return answers
+  const { newGroupRequest } = await import('@hatchway/host/api')
+  const [issue] = newGroupRequest.safeParse(group).error?.issues ?? []
+  if (issue) throw usageError(`The group’s ${issue.path.join('.')} is not valid: ${issue.message}`)
+  return answers
 }
 
-const choose = (
-  lines: Interface,
-  signal: AbortSignal,
-  question: string,
-  choices: readonly string[],
-  usually: string,
-): Promise<string> =>
-  ask(lines, signal, `${question} (${choices.join(', ')})`, usually, text =>
-    choices.includes(text) ? undefined : `It is one of ${choices.join(', ')}.`,
+async function register({ group }: Answers, options: { data?: string | undefined; config: string }) {
+  if (!group) return
+  await withClient(
+    options,
+    async (client, api) => {
+      const groups = await client.get('/groups', api.groupsAnswer)
+      if (groups.some(({ folder }) => folder === group.folder)) return
+      await client.post('/groups', { ...group, main: !groups.some(({ main }) => main) }, api.groupAnswer)
+    },
+    { creates: true },
   )
+}
 
-/** Where Hatchway itself can be imported from, an editor knows every setting. */
-async function canImport(file: string): Promise<boolean> {
-  const { createRequire } = await import('node:module')
+/** Where Hatchway can be imported, the configuration has its types, and an editor knows every setting. */
+function canImport(file: string): boolean {
   try {
-    createRequire(file).resolve('@hatchway/host/config')
+    createRequire(file).resolve('hatchway/config')
     return true
   } catch (error) {
     if (error instanceof Error && 'code' in error) return false

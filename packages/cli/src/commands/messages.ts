@@ -1,23 +1,17 @@
 import type { Client, MessageAnswer } from '@hatchway/host/api'
-import { type Command, Option } from 'commander'
-import { save } from '../chat/files.ts'
-import { exitCodes, Failure } from '../failure.ts'
-import { briefTime, printList, when } from '../list.ts'
-import { type CommonOptions, common, positive } from '../options.ts'
-import { printJson, printLine } from '../output.ts'
-import { withClient } from '../session.ts'
+import { saveFile } from '../chat/files.ts'
+import { call, family, list } from '../command.ts'
+import { usageError } from '../failure.ts'
+import { timeColumn } from '../format.ts'
+import { choice, group, parsed, positive, required } from '../inputs.ts'
+import { note } from '../output.ts'
+import { type Api, url } from '../session.ts'
 import type { Column } from '../table.ts'
 import { visible } from '../text.ts'
 
-interface ListOptions extends CommonOptions {
-  group?: string
-  status?: string
-  limit?: number
-}
-
 const columns: Column<MessageAnswer>[] = [
   { title: 'ID', value: message => String(message.id), right: true },
-  { title: 'WRITTEN', value: message => when(message.created_at), brief: briefTime },
+  timeColumn('SENT', message => message.created_at),
   { title: 'GROUP', value: message => message.group, flexible: true },
   { title: 'JID', value: message => message.jid, flexible: true },
   { title: 'STATUS', value: message => message.status },
@@ -29,82 +23,72 @@ const columns: Column<MessageAnswer>[] = [
   },
 ]
 
-const fileId = /^[0-9a-f]{24}$/
+interface Filter {
+  group: string | undefined
+  status: string | undefined
+}
 
 const pageSize = 2000
 
-/** There may be a million: page by page, so that neither side ever holds more than one. */
-async function* pages(
-  client: Client,
-  schema: typeof import('@hatchway/host/api')['messagesAnswer'],
-  filter: URLSearchParams,
-): AsyncIterable<readonly MessageAnswer[]> {
-  let after = 0
-  for (;;) {
-    const query = new URLSearchParams(filter)
-    query.set('after', String(after))
-    query.set('limit', String(pageSize))
-    const page = await client.get(`/messages?${query}`, schema)
-    const last = page.at(-1)
-    // Long messages make short pages: only an empty one is the end.
-    if (last === undefined) return
+/** There may be a million: in pages, so that neither side holds more than one. */
+async function* all(client: Client, api: Api, filter: Filter): AsyncIterable<readonly MessageAnswer[]> {
+  let after: number | undefined = 0
+  while (after !== undefined) {
+    const page: readonly MessageAnswer[] = await client.get(
+      url`/messages?${{ ...filter, after, limit: pageSize }}`,
+      api.messagesAnswer,
+    )
     yield page
-    after = last.id
+    // Long messages make short pages: only an empty one is the end.
+    after = page.at(-1)?.id
   }
 }
 
-/** One answer holds only so much: where that is less than was asked for, it is said. */
+/** An answer has a maximum size, so it may have fewer messages than requested; then say so. */
 async function* newest(
   client: Client,
-  schema: typeof import('@hatchway/host/api')['messagesAnswer'],
-  filter: URLSearchParams,
-  limit: number,
+  api: Api,
+  filter: Filter,
+  last: number,
 ): AsyncIterable<readonly MessageAnswer[]> {
-  const page = await client.get(`/messages?${filter}&last=${limit}`, schema)
+  const page = await client.get(url`/messages?${{ ...filter, last }}`, api.messagesAnswer)
   yield page
   const first = page[0]
-  if (first === undefined || page.length === limit) return
-  const [oldest] = await client.get(`/messages?${filter}&limit=1`, schema)
+  if (first === undefined || page.length === last) return
+  const [oldest] = await client.get(url`/messages?${{ ...filter, limit: 1 }}`, api.messagesAnswer)
   if (oldest === undefined || oldest.id >= first.id) return
-  process.stderr.write(
-    `hatchway: these ${page.length} are so long that older ones are left out; without --limit all are listed.\n`,
+  note(
+    `the answer is full after ${page.length} long messages, older ones are left out. Without --limit, all are listed.`,
   )
 }
 
-export function addMessages(program: Command): void {
-  const messages = program.command('messages').description('what agents have said')
+const fileId = /^[0-9a-f]{24}$/
 
-  common(
-    messages.command('list').description('everything agents have sent, oldest first'),
-    'messages list --group family --limit 20',
-  )
-    .option('--group <folder>', 'only this group’s')
-    .addOption(new Option('--status <status>', 'only these').choices(['pending', 'sent', 'failed']))
-    .option('--limit <number>', 'only the newest so many, at most 10000', positive)
-    .action((options: ListOptions) =>
-      withClient(options, (client, api) => {
-        const query = new URLSearchParams()
-        if (options.group !== undefined) query.set('group', options.group)
-        if (options.status !== undefined) query.set('status', options.status)
-        const batches =
-          options.limit === undefined
-            ? pages(client, api.messagesAnswer, query)
-            : newest(client, api.messagesAnswer, query, options.limit)
-        return printList(options, batches, columns, 'No agent has sent a message yet.')
-      }),
-    )
-
-  common(
-    messages.command('save').description('save a file that went along with a message, by its id'),
-    'messages save 3f0c5a1be2d4476a9b8c0d1e report.pdf',
-  )
-    .argument('<id>', 'the file’s id, as the chat shows it')
-    .argument('<path>', 'where to; what is there already is not overwritten')
-    .action((id: string, path: string, options: CommonOptions) =>
-      withClient(options, async client => {
-        if (!fileId.test(id)) throw new Failure('That is not the id of a file.', exitCodes.usage)
-        const saved = await save(client, id, path, id)
-        await (options.json ? printJson({ path: saved }) : printLine(visible(saved)))
-      }),
-    )
-}
+export default family('messages', 'messages from agents', [
+  list('list', 'messages that agents have sent, oldest first', {
+    example: '--group family --limit 20',
+    input: {
+      group,
+      status: choice('status', 'only this status', ['pending', 'sent', 'failed']),
+      limit: parsed('number', 'only the newest, at most 10000 (default: all)', positive),
+    },
+    rows: (client, api, { group, status, limit }) =>
+      limit === undefined
+        ? all(client, api, { group, status })
+        : newest(client, api, { group, status }, limit),
+    columns,
+    empty: 'No messages yet.',
+  }),
+  call('save', 'save an attachment of a message', {
+    example: '3f0c5a1be2d4476a9b8c0d1e report.pdf',
+    input: {
+      id: required('the file’s id, from the chat'),
+      path: required('where to save it; an existing file is not overwritten'),
+    },
+    async call(client, _, { id, path }) {
+      if (!fileId.test(id)) throw usageError(`${id} is not the id of a file.`)
+      return { path: await saveFile(client, id, path, id) }
+    },
+    print: ({ path }) => visible(path),
+  }),
+])

@@ -1,75 +1,54 @@
 import type { RequestsAnswer, ServicesAnswer } from '@hatchway/host/api'
-import type { Command } from 'commander'
-import { briefTime, once, printList, when } from '../list.ts'
-import { type CommonOptions, common } from '../options.ts'
-import { printJson } from '../output.ts'
-import { withClient } from '../session.ts'
+import { call, family, list, tableOf } from '../command.ts'
+import { timeColumn } from '../format.ts'
 import type { Column } from '../table.ts'
 
-interface Line {
-  service: string
-  state: string
-  tool: string
-  groups: string
-  labels: string
+type Tool = ServicesAnswer[number]['tools'][number]
+interface Row {
+  service: ServicesAnswer[number]
+  tool: Tool | undefined
 }
 
-const columns: Column<Line>[] = [
-  { title: 'SERVICE', value: line => line.service },
-  { title: 'STATE', value: line => line.state, flexible: true },
-  { title: 'TOOL', value: line => line.tool, flexible: true },
-  { title: 'GROUPS', value: line => line.groups, flexible: true },
-  { title: 'TRUST', value: line => line.labels, flexible: true },
+const groupsOf = ({ groups }: Tool): string =>
+  typeof groups === 'string' ? groups : groups.join(', ') || 'none'
+
+const labelsOf = ({ labels }: Tool): string =>
+  Object.entries(labels)
+    .flatMap(([label, value]) => (value === 'no' ? [] : value === 'yes' ? [label] : [`${label} ${value}`]))
+    .join(', ')
+
+const columns: Column<Row>[] = [
+  { title: 'SERVICE', value: ({ service }) => service.name },
+  { title: 'STATE', value: ({ service }) => (service.ok ? 'ok' : service.text), flexible: true },
+  { title: 'TOOL', value: ({ tool }) => tool?.name ?? '-', flexible: true },
+  { title: 'GROUPS', value: ({ tool }) => (tool ? groupsOf(tool) : '-'), flexible: true },
+  { title: 'TRUST', value: ({ tool }) => (tool ? labelsOf(tool) : '-'), flexible: true },
 ]
 
-/** A line for each tool; a service without any still has one, which says why. */
-const linesOf = (services: ServicesAnswer): Line[] =>
-  services.flatMap(({ name, ok, text, tools }) => {
-    const about = { service: name, state: ok ? 'ok' : text }
-    if (tools.length === 0) return [{ ...about, tool: '-', groups: '-', labels: '-' }]
-    return tools.map(tool => ({
-      ...about,
-      tool: tool.name,
-      groups: typeof tool.groups === 'string' ? tool.groups : tool.groups.join(', ') || 'none',
-      labels: Object.entries(tool.labels)
-        .flatMap(([label, value]) =>
-          value === 'no' ? [] : value === 'yes' ? [label] : [`${label} ${value}`],
-        )
-        .join(', '),
-    }))
-  })
+/** A row for each tool; a service without tools has one, which says why. */
+const rowsOf = (services: ServicesAnswer): Row[] =>
+  services.flatMap((service): Row[] =>
+    service.tools.length === 0
+      ? [{ service, tool: undefined }]
+      : service.tools.map(tool => ({ service, tool })),
+  )
 
 const requestColumns: Column<RequestsAnswer[number]>[] = [
   { title: 'GROUP', value: request => request.group, flexible: true },
   { title: 'TOOL', value: request => request.tool, flexible: true },
-  { title: 'SINCE', value: request => when(request.created_at), brief: briefTime },
-  { title: 'UNTIL', value: request => when(request.expires_at), brief: briefTime },
+  timeColumn('SINCE', request => request.created_at),
+  timeColumn('EXPIRES', request => request.expires_at),
   { title: 'ID', value: request => request.id ?? '-', flexible: true },
 ]
 
-export function addServices(program: Command): void {
-  const services = program.command('services').description('what agents can ask the host for')
-  common(
-    services.command('list').description('the services, their tools, and who may use them'),
-    'services list',
-  ).action((options: CommonOptions) =>
-    withClient(options, async (client, api) => {
-      const found = await client.get('/services', api.servicesAnswer)
-      if (options.json) return printJson(found)
-      await printList(options, once(Promise.resolve(linesOf(found))), columns, 'There are no services.')
-    }),
-  )
-  common(
-    services.command('requests').description('requests that are not answered yet'),
-    'services requests',
-  ).action((options: CommonOptions) =>
-    withClient(options, (client, api) =>
-      printList(
-        options,
-        once(client.get('/requests', api.requestsAnswer)),
-        requestColumns,
-        'Nobody waits for an answer.',
-      ),
-    ),
-  )
-}
+export default family('services', 'services that agents can use', [
+  call('list', 'services, their tools, and which groups may use them', {
+    call: (client, api) => client.get('/services', api.servicesAnswer),
+    print: services => (services.length === 0 ? 'No services.' : tableOf(columns, rowsOf(services))),
+  }),
+  list('requests', 'requests of agents that are not answered yet', {
+    rows: (client, api) => client.get('/requests', api.requestsAnswer),
+    columns: requestColumns,
+    empty: 'No open requests.',
+  }),
+])

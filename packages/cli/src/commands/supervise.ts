@@ -1,56 +1,42 @@
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import type { Command } from 'commander'
-import { endAsked } from '../end-asked.ts'
-import { complain, exitCodes, Failure } from '../failure.ts'
-import { type CommonOptions, common } from '../options.ts'
-import { writesInPassing } from '../output.ts'
-import { configOf } from '../session.ts'
+import { program } from '@hatchway/host/parts'
+import { command } from '../command.ts'
+import { onEndRequested } from '../end-requested.ts'
+import { exitCodes, runToExit, usageError } from '../failure.ts'
+import { type CommonOptions, several } from '../inputs.ts'
+import { outliveReader } from '../output.ts'
+import { loadSettings } from '../session.ts'
+import { createMain } from './up.ts'
 
 interface SuperviseOptions extends CommonOptions {
-  createMain?: boolean
+  createMain: boolean | undefined
 }
 
-const hatchway = fileURLToPath(new URL('../../bin/hatchway.mjs', import.meta.url))
+export default command('supervise', 'run the daemon, restart it when it ends, and allow deploys', {
+  example: '--data /srv/hatchway\n--data /srv/hatchway -- npm start',
+  input: {
+    command: several('what starts the daemon, after -- (default: hatchway up with the same options)'),
+    createMain,
+  },
+  run: ({ command, ...options }) =>
+    runToExit(async () => {
+      await superviseUntilEnd(command, options)
+      return exitCodes.done
+    }),
+})
 
-export function addSupervise(program: Command): void {
-  common(
-    program
-      .command('supervise')
-      .description('run the daemon, start it again when it ends, and let it be deployed')
-      .argument(
-        '[command...]',
-        'what runs the daemon, after --; left out: hatchway up with the same options',
-      ),
-    'supervise --data /srv/hatchway\nsupervise --data /srv/hatchway -- npm start',
-  )
-    .option('--create-main', 'where there is no main group yet, add one: main, for the chat local:main')
-    .action(run)
-}
-
-async function run(command: string[], options: SuperviseOptions): Promise<void> {
-  try {
-    await keep(command, options)
-    process.exitCode = exitCodes.done
-  } catch (error) {
-    complain(error)
-  }
-  process.exit()
-}
-
-async function keep(command: string[], options: SuperviseOptions): Promise<void> {
+async function superviseUntilEnd(own: readonly string[], options: SuperviseOptions): Promise<void> {
   const end = new AbortController()
-  endAsked(signal => end.abort(signal))
+  onEndRequested(signal => end.abort(signal))
   const { handoverFile, supervise } = await import('@hatchway/host/supervisor')
   const data = await dataDirectory(options)
-  const isForeign = command.length > 0
-  if (isForeign && options.createMain) {
-    throw new Failure('--create-main is for hatchway up; a command of your own has to say it itself.')
-  }
-  writesInPassing()
+  const isForeign = own.length > 0
+  if (isForeign && options.createMain)
+    throw usageError('--create-main is for hatchway up. Add it to your own command instead.')
+  outliveReader()
   await supervise({
     handover: handoverFile(data),
-    command: isForeign ? command : [process.execPath, hatchway, 'up', ...passedOn(options)],
+    command: isForeign ? own : [process.execPath, program, 'up', ...forwarded(options)],
     isForeign,
     environment: process.env,
     end: end.signal,
@@ -61,13 +47,13 @@ async function keep(command: string[], options: SuperviseOptions): Promise<void>
   })
 }
 
-/** Only where nothing says it at once is the host's code needed, which a bad revision may have broken. */
+/** The host's code, which a bad revision may have broken, is only loaded if nothing else names the directory. */
 async function dataDirectory(options: SuperviseOptions): Promise<string> {
   const given = options.data ?? (process.env.HATCHWAY_DATA || undefined)
-  return given === undefined ? (await configOf(options)).data : resolve(given)
+  return given === undefined ? (await loadSettings(options)).data : resolve(given)
 }
 
-const passedOn = ({ data, config, json, createMain }: SuperviseOptions): string[] => [
+const forwarded = ({ data, config, json, createMain }: SuperviseOptions): string[] => [
   ...(data === undefined ? [] : ['--data', data]),
   ...(config === undefined ? [] : ['--config', config]),
   ...(json ? ['--json'] : []),

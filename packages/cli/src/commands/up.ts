@@ -1,17 +1,20 @@
 import { flushCompileCache } from 'node:module'
-import type { Command } from 'commander'
-import { endAsked } from '../end-asked.ts'
-import { complain, exitCodes, Failure } from '../failure.ts'
-import { type CommonOptions, common } from '../options.ts'
-import { sayInPassing } from '../output.ts'
-import { configOf } from '../session.ts'
+import { command } from '../command.ts'
+import { onEndRequested } from '../end-requested.ts'
+import { exitCodes, Failure, runToExit } from '../failure.ts'
+import { plural } from '../format.ts'
+import { type CommonOptions, flag } from '../inputs.ts'
+import { announce } from '../output.ts'
+import { loadSettings } from '../session.ts'
 import { safeJson, visible } from '../text.ts'
 
+export const createMain = flag('add a main group if there is none: folder main, chat local:main')
+
 interface UpOptions extends CommonOptions {
-  createMain?: boolean
+  createMain: boolean | undefined
 }
 
-/** for a daemon that is to start again */
+/** How long a daemon may take to stop before its restart. */
 const restartMs = 30_000
 
 type Daemon = Awaited<ReturnType<typeof import('@hatchway/host')['startDaemon']>>
@@ -24,110 +27,99 @@ const mainGroup = {
   dialect: 'hatchway',
 } as const
 
-export function addUp(program: Command): void {
-  common(
-    program.command('up').description('run the daemon in the foreground, until Ctrl-C or SIGTERM'),
-    'up --data /srv/hatchway',
-  )
-    .option('--create-main', 'where there is no main group yet, add one: main, for the chat local:main')
-    .action(run)
-}
-
-async function run(options: UpOptions): Promise<void> {
-  try {
-    process.exitCode = await serve(options)
-  } catch (error) {
-    complain(error)
-  }
-  // Whatever a daemon that failed half-way still holds open must not keep it half alive.
-  process.exit()
-}
+export default command('up', 'run the daemon in the foreground, until Ctrl-C or SIGTERM', {
+  example: '--data /srv/hatchway',
+  input: { createMain },
+  run: options => runToExit(() => serve(options)),
+})
 
 /** Resolves with the exit code. */
 async function serve(options: UpOptions): Promise<number> {
-  const asked = Promise.withResolvers<number>()
-  endAsked(() => asked.resolve(exitCodes.done))
+  const ending = Promise.withResolvers<number>()
+  onEndRequested(() => ending.resolve(exitCodes.done))
   const [{ startDaemon, takeSupervisor, whenSupervisorEnds }, config] = await Promise.all([
     import('@hatchway/host'),
-    configOf(options),
+    loadSettings(options),
   ])
-  // Node keeps all that it has compiled until it is written down: some megabytes, of no more use to a daemon.
+  // Node keeps compiled code in memory until it is written to the cache: megabytes that a daemon no longer needs.
   flushCompileCache()
   const supervisor = takeSupervisor(process.env)
-  if (supervisor && !process.channel) whenSupervisorEnds(supervisor, () => asked.resolve(exitCodes.done))
+  if (supervisor && !process.channel) whenSupervisorEnds(supervisor, () => ending.resolve(exitCodes.done))
   const restart = (code: number) => {
-    asked.resolve(code)
-    // Whatever is not finished is safe on disk, and the next process must not wait for what hangs.
+    ending.resolve(code)
+    // Unfinished work is safe on disk, and the next process must not wait for something that hangs.
     setTimeout(() => process.exit(code), restartMs).unref()
   }
-  // Asked to end while it still works off what was waiting: whatever is not finished is safe on disk.
+  // An end may be requested while it starts; unfinished work is safe on disk.
   const daemon = await Promise.race([
     startDaemon(config, supervisor && { supervisor, restart }),
-    asked.promise.then(() => undefined),
+    ending.promise.then(() => undefined),
   ])
-  if (daemon === undefined) return asked.promise
+  if (daemon === undefined) return ending.promise
 
   if (options.createMain && !daemon.host.store.groups().some(group => group.main)) {
     const outcome = await daemon.host.addGroup(mainGroup)
     if (!outcome.ok) throw new Failure(`The main group cannot be added: ${outcome.error.message}`)
   }
-  announce(daemon, options)
-  if (!options.json) void announceAgents(daemon)
-  const code = await asked.promise
+  if (options.json) announceJson(daemon)
+  else {
+    announceReady(daemon)
+    void announceAgents(daemon)
+  }
+  const code = await ending.promise
   await daemon.stop()
-  if (!options.json) sayInPassing('hatchway has stopped.')
+  if (!options.json) announce('hatchway has stopped.')
   return code
 }
 
-function announce({ host }: Daemon, options: UpOptions): void {
-  const groups = host.store.groups()
+/** How many groups are watched in which way. */
+function watchModes({ host }: Daemon): Map<string, number> {
   const modes = new Map<string, number>()
-  for (const { folder } of groups) {
+  for (const { folder } of host.store.groups()) {
     const mode = host.mode(folder) ?? 'starting'
     modes.set(mode, (modes.get(mode) ?? 0) + 1)
   }
-  const { data, durability } = host.config
-  if (options.json) {
-    sayInPassing(
-      safeJson({
-        ready: true,
-        pid: process.pid,
-        data,
-        durability,
-        groups: groups.length,
-        modes: Object.fromEntries(modes),
-      }),
-    )
-    return
-  }
-  const watched = [...modes].map(([mode, count]) => `${count} by ${mode}`).join(', ')
-  const counted = groups.length === 1 ? '1 group' : `${groups.length} groups`
-  sayInPassing(
-    `hatchway is ready on ${visible(data)}: ${counted}${watched === '' ? '' : ` (${watched})`}, durability ${durability}.`,
+  return modes
+}
+
+function announceJson(daemon: Daemon): void {
+  const { data, durability } = daemon.host.config
+  const groups = daemon.host.store.groups().length
+  const modes = Object.fromEntries(watchModes(daemon))
+  announce(safeJson({ ready: true, pid: process.pid, data, durability, groups, modes }))
+}
+
+function announceReady(daemon: Daemon): void {
+  const { data, durability } = daemon.host.config
+  const groups = daemon.host.store.groups()
+  const modes = [...watchModes(daemon)].map(([mode, count]) => `${count} by ${mode}`).join(', ')
+  const watched = modes === '' ? '' : ` (watched: ${modes})`
+  announce(
+    `hatchway is ready on ${visible(data)}: ${plural(groups.length, 'group')}${watched}, durability ${durability}.`,
   )
-  sayInPassing('Stop it with Ctrl-C or SIGTERM.')
+  announce('Stop it with Ctrl-C or SIGTERM.')
   const directory = shellWord(data)
   const first = groups.find(group => group.main) ?? groups[0]
   if (!first) {
-    sayInPassing('There is no group yet. In another terminal, add one:')
-    sayInPassing(
+    announce('There is no group yet. Add one in another terminal:')
+    announce(
       `  npx hatchway groups add --data ${directory} --folder main --jid local:main --name Main --main`,
     )
     return
   }
-  sayInPassing('Try it in another terminal:')
-  sayInPassing(
+  announce('Try it in another terminal:')
+  announce(
     `  npx hatchway post --data ${directory} --group ${first.folder} --type send_message --payload '{"text":"hello"}' --wait`,
   )
-  sayInPassing(`  npx hatchway tail --data ${directory}`)
+  announce(`  npx hatchway tail --data ${directory}`)
 }
 
-/** Looking for sandboxes takes a moment; files are handled meanwhile. */
+/** Finding the sandbox takes a moment; files are handled in the meantime. */
 async function announceAgents({ agentsReady, web }: Daemon): Promise<void> {
   const agents = await agentsReady
-  if (agents) sayInPassing(`Agents run in ${visible(agents.reason)}`)
-  if (agents?.warning !== undefined) sayInPassing(`WARNING: ${visible(agents.warning)}`)
-  if (web?.link !== undefined) sayInPassing(`Chat with your assistant: ${web.link}`)
+  if (agents) announce(`Agents run in ${visible(agents.reason)}`)
+  if (agents?.warning !== undefined) announce(`WARNING: ${visible(agents.warning)}`)
+  if (web?.link !== undefined) announce(`Chat with your assistant: ${web.link}`)
 }
 
 const shellWord = (text: string) =>

@@ -1,11 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@hatchway/host/api'
 import { createNames, post } from '@hatchway/spool'
 import { Failure } from '../failure.ts'
-
-type Api = typeof import('@hatchway/host/api')
+import { poll } from '../poll.ts'
+import { type Api, url } from '../session.ts'
 
 export const tourGroups = [
   { folder: 'main', jid: 'local:main', name: 'Main', main: true, dialect: 'hatchway' },
@@ -18,108 +17,120 @@ export interface TourOptions {
   api: Api
   ipc: string
   say(line: string): void
-  /** answers and decides in a person's stead */
+  /** answer and decide in place of a person */
   answers: boolean
 }
 
-const patienceMs = 120_000
-const lookMs = 100
+const timeoutMs = 120_000
+const pollMs = 100
 
-/** One of everything, in three groups, with a word on where to see it. */
-export async function playTour({ client, api, ipc, say, answers }: TourOptions): Promise<void> {
-  const freshName = createNames()
-  let number = 0
-  const write = (folder: string, text: string) =>
-    client.post(`/api/chats/${encodeURIComponent(`local:${folder}`)}/messages`, { text }, api.newEntryAnswer)
-  /** as the group's own agent would */
-  const drop = (folder: string, type: string, payload: object): string => {
-    const id = `tour-${++number}`
-    post(join(ipc, folder, 'tasks'), JSON.stringify({ version: 1, id, type, payload }), { name: freshName() })
-    return id
-  }
-  const answerTo = async (folder: string, id: string): Promise<string> => {
-    const path = join(ipc, folder, 'responses', `${id}.json`)
-    await until(`${folder} is answered`, async () => existsSync(path))
-    return readFileSync(path, 'utf8')
-  }
+async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+  const look = async () => (await isTrue()) || undefined
+  if (!(await poll(look, { everyMs: pollMs, timeoutMs }))) throw new Failure(`The demo failed: ${what}.`)
+}
+
+/** What the demo's steps do, as a person in a chat and as a group's agent. */
+function createPlayer({ client, api, ipc }: TourOptions) {
+  const newName = createNames()
+  let requests = 0
   const entries = async (folder: string) =>
-    (await client.get(`/api/chats/${encodeURIComponent(`local:${folder}`)}/messages`, api.entriesAnswer))
-      .entries
-  const heard = (folder: string, words: string) =>
-    until(`${folder} hears of “${words}”`, async () =>
-      (await entries(folder)).some(({ direction, text }) => direction === 'out' && text.includes(words)),
-    )
+    (await client.get(url`/api/chats/${`local:${folder}`}/messages`, api.entriesAnswer)).entries
+  return {
+    entries,
+    write: (folder: string, text: string) =>
+      client.post(url`/api/chats/${`local:${folder}`}/messages`, { text }, api.newEntryAnswer),
+    /** as the group's own agent would; returns the request id */
+    request(folder: string, type: string, payload: object): string {
+      const id = `tour-${++requests}`
+      const content = JSON.stringify({ version: 1, id, type, payload })
+      post(join(ipc, folder, 'tasks'), content, { name: newName() })
+      return id
+    },
+    postRaw: (folder: string, content: string) =>
+      post(join(ipc, folder, 'tasks'), content, { name: newName() }),
+    async receipt(folder: string, id: string): Promise<string> {
+      const path = join(ipc, folder, 'responses', `${id}.json`)
+      await until(`no answer for ${folder}`, async () => existsSync(path))
+      return readFileSync(path, 'utf8')
+    },
+    hears: (folder: string, words: RegExp, times = 1) =>
+      until(
+        `${folder} got no message with ${words}`,
+        async () =>
+          (await entries(folder)).filter(({ direction, text }) => direction === 'out' && words.test(text))
+            .length >= times,
+      ),
+  }
+}
 
+/** One of everything, in three groups, and where to see it. */
+export async function playTour(options: TourOptions): Promise<void> {
+  const { client, api, say } = options
+  const player = createPlayer(options)
   say(
-    '1  Main · You write: “remind me in 5 seconds to stretch”. An agent wakes in its sandbox, and asks the host.',
+    '1  Main · You write: “remind me in 5 seconds to stretch”. An agent starts in its sandbox, and asks the host.',
   )
-  await write('main', 'remind me in 5 seconds to stretch')
-  say('2  Main · “todo water the plants”: a list that the host keeps. See Chat, and Tasks.')
-  await write('main', 'todo water the plants')
+  await player.write('main', 'remind me in 5 seconds to stretch')
+  say('2  Main · “todo water the plants”: a list that the host keeps. See Chat and Tasks.')
+  await player.write('main', 'todo water the plants')
 
-  say('3  Family · An agent asks its people something. The card is in Chat, and waits for you.')
-  const question = drop('family', 'ask_user', {
+  say('3  Family · An agent asks a question. The card is in Chat, and waits for your answer.')
+  const question = player.request('family', 'ask_user', {
     questions: [
       { question: 'Which film tonight?', options: [{ label: 'The old one' }, { label: 'The new one' }] },
     ],
   })
 
-  say(
-    '4  Work · An agent that knows the accounts reads the news, which a stranger wrote, and then wants to publish.',
-  )
-  await answerTo('work', drop('work', 'call_service', { tool: 'read_news', arguments: {} }))
-  const held = drop('work', 'call_service', {
+  say('4  Work · An agent with secrets reads the news, which is untrusted, and then wants to publish.')
+  const news = player.request('work', 'call_service', { tool: 'read_news', arguments: {} })
+  await player.receipt('work', news)
+  const note = player.request('work', 'call_service', {
     tool: 'publish_note',
     arguments: { text: 'The accounts are …' },
   })
-  await until('it is held', async () =>
+  await until('the note was not held', async () =>
     (await client.get('/approvals', api.approvalsAnswer)).some(
       ({ group, status }) => group === 'work' && status === 'open',
     ),
   )
   say(
-    '   The guard holds it: secrets, a stranger’s words and a way out are one too many. See Approvals, and Audit.',
+    '   The guard holds it. Secrets + untrusted input + outbound action: needs approval. See Approvals and Audit.',
   )
 
-  say('5  Family · Somebody drops a file that asks for what there is not.')
-  post(join(ipc, 'family', 'tasks'), '{"type":"rm_rf","path":"/"}', { name: freshName() })
-  await until('it is refused', async () => (await client.get('/errors', api.errorsAnswer)).length > 0)
-  say('   It is refused, and lies in Errors with the reason. Every step of every file is in Traffic.')
+  say('5  Family · A file with an unknown command arrives.')
+  player.postRaw('family', '{"type":"rm_rf","path":"/"}')
+  await until('the file was not refused', async () => {
+    const errors = await client.get('/errors', api.errorsAnswer)
+    return errors.length > 0
+  })
+  say('   It is refused, and Errors shows why. Traffic shows every step of every file.')
 
-  await heard('main', 'stretch')
-  if (!answers) return
-  const film = (await entries('family')).find(entry => entry.question)?.question
-  if (film)
-    await client.post(
-      `/api/chats/${encodeURIComponent('local:family')}/questions/${film.id}`,
-      { question: 1, option: 2 },
-      api.questionAnswer,
-    )
-  if (!(await answerTo('family', question)).includes('The new one'))
-    throw new Failure('The question was not answered.')
-  const waiting = (await entries('work')).find(entry => entry.approval)?.approval
-  if (waiting)
-    await client.post(
-      `/api/chats/${encodeURIComponent('local:work')}/approvals/${waiting.id}`,
-      { decision: 'deny', words: 'not these' },
-      api.approvalAnswer,
-    )
-  if (!(await answerTo('work', held)).includes('"denied"'))
-    throw new Failure('What was denied was not refused.')
-  say('6  You chose a film, and said no to the note. The reminder comes next.')
-  await until(
-    'the reminder is there',
-    async () =>
-      (await entries('main')).filter(({ direction, text }) => direction === 'out' && /stretch/i.test(text))
-        .length >= 2,
-  )
-  say('That is the tour.')
+  await player.hears('main', /stretch/)
+  if (!options.answers) return
+  await answerCards(options, player, question, note)
+  say('6  You chose a film, and denied the note. The reminder comes next.')
+  await player.hears('main', /stretch/i, 2)
+  say('This was the demo.')
 }
 
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + patienceMs
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Failure(`The tour waited in vain until ${what}.`)
-    await sleep(lookMs)
+async function answerCards(
+  { client, api }: TourOptions,
+  player: ReturnType<typeof createPlayer>,
+  question: string,
+  note: string,
+): Promise<void> {
+  const film = (await player.entries('family')).find(entry => entry.question)?.question
+  if (film) {
+    const path = url`/api/chats/local:family/questions/${film.id}`
+    await client.post(path, { question: 1, option: 2 }, api.questionAnswer)
   }
+  if (!(await player.receipt('family', question)).includes('The new one'))
+    throw new Failure('The demo failed: the question was not answered.')
+  const approval = (await player.entries('work')).find(entry => entry.approval)?.approval
+  if (approval) {
+    const path = url`/api/chats/local:work/approvals/${approval.id}`
+    await client.post(path, { decision: 'deny', words: 'not these' }, api.approvalAnswer)
+  }
+  if (!(await player.receipt('work', note)).includes('"denied"'))
+    throw new Failure('The demo failed: the denied note was not refused.')
 }

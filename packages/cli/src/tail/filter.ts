@@ -1,7 +1,7 @@
 import type { Decision, Row } from './row.ts'
 
 export interface Filter {
-  /** group, type: a part of the name, or all of it behind a = */
+  /** group, type: a part of the name, or after = the exact name */
   group: string
   type: string
   decision: Decision | 'all'
@@ -10,15 +10,14 @@ export interface Filter {
 
 export const everything: Filter = { group: '', type: '', decision: 'all', text: '' }
 
-const named = (name: string, wanted: string): boolean =>
+const isNamed = (name: string, wanted: string): boolean =>
   wanted.startsWith('=')
     ? name.toLowerCase() === wanted.slice(1).toLowerCase()
     : name.toLowerCase().includes(wanted.toLowerCase())
 
 export function matches(row: Row, { group, type, decision, text }: Filter): boolean {
   if (decision !== 'all' && row.decision !== decision) return false
-  if (group !== '' && !named(row.group, group)) return false
-  if (type !== '' && !named(row.type, type)) return false
+  if (!isNamed(row.group, group) || !isNamed(row.type, type)) return false
   if (text === '') return true
   const wanted = text.toLowerCase()
   return [row.message, row.file, row.requestId, row.code, row.type, row.group].some(field =>
@@ -32,14 +31,14 @@ export const nextDecision = (decision: Filter['decision']): Filter['decision'] =
   decisions[(decisions.indexOf(decision) + 1) % decisions.length] ?? 'all'
 
 /** In words, for the line above the list. */
-export function wordsOf({ group, type, decision, text }: Filter): string {
-  const said = (what: string, wanted: string) =>
-    wanted.startsWith('=') ? `${what} is ${wanted.slice(1)}` : `${what} has ${wanted}`
+export function filterInWords({ group, type, decision, text }: Filter): string {
+  const named = (field: string, wanted: string) =>
+    wanted.startsWith('=') ? `${field} ${wanted.slice(1)}` : `${field} contains ${wanted}`
   const words = [
-    ...(group === '' ? [] : [said('group', group)]),
-    ...(type === '' ? [] : [said('type', type)]),
+    ...(group === '' ? [] : [named('group', group)]),
+    ...(type === '' ? [] : [named('type', type)]),
     ...(decision === 'all' ? [] : [`${decision} only`]),
-    ...(text === '' ? [] : [`with “${text}”`]),
+    ...(text === '' ? [] : [`text contains “${text}”`]),
   ]
   return words.length === 0 ? 'all commands' : words.join(', ')
 }

@@ -1,52 +1,45 @@
-import type { CommandAnswer } from '@hatchway/host/api'
-import type { TailOptions } from '../commands/tail.ts'
-import { endAsked } from '../end-asked.ts'
-import { configOf, withClient } from '../session.ts'
+import { onEndRequested } from '../end-requested.ts'
+import { type Api, findPlace, url, withClient } from '../session.ts'
 import { painter } from './cells.ts'
 import type { HostState } from './header.ts'
-import { createKept } from './kept.ts'
 import { createKeys } from './keys.ts'
+import type { TailOptions } from './options.ts'
 import { rowOf } from './row.ts'
-import { createScreen } from './screen.ts'
-import { createView } from './view.ts'
-import { watch } from './watch.ts'
+import { createRowBuffer, type RowBuffer } from './row-buffer.ts'
+import { createScreen, type Screen } from './screen.ts'
+import { createView, type View } from './view.ts'
+import { type Watch, watch } from './watch.ts'
 
 const keptCommands = 10_000
 const usualLines = 1000
 const frameMs = 100
+const clockMs = 1000
 const secondsOfRate = 5
 
 /** Commands as they are handled, on the whole screen. */
-export async function showAll({
-  group,
-  type,
-  decision,
-  lines = usualLines,
-  ...options
-}: TailOptions): Promise<void> {
-  const [api, config] = await Promise.all([import('@hatchway/host/api'), configOf(options)])
-  const kept = createKept(keptCommands)
-  const limit = Math.min(lines, keptCommands)
-  const take = (command: CommandAnswer) => kept.add(rowOf(command))
-  const startedAt = Date.now()
+export async function showFullScreen({ group, type, decision, lines = usualLines, ...options }: TailOptions) {
+  const [api, place] = await Promise.all([import('@hatchway/host/api'), findPlace(options)])
+  const rows = createRowBuffer(keptCommands)
+  const now = Date.now()
   const host: HostState = {
-    data: config.data,
-    connection: 'looking',
-    since: startedAt,
-    heardAt: startedAt,
+    data: place.data,
+    connection: 'connecting',
+    since: now,
+    heardAt: now,
     seconds: [],
     overview: null,
   }
-  // Before the screen is ours, so that what cannot work says so in the ordinary way.
+  // Before the screen changes, so that a failure is printed as usual.
   await withClient(options, async client => {
-    for (const command of await client.get(`/commands?limit=${limit}`, api.commandsAnswer)) take(command)
+    const path = url`/commands?${{ limit: Math.min(lines, keptCommands) }}`
+    for (const command of await client.get(path, api.commandsAnswer)) rows.add(rowOf(command))
     if (!client.daemon) host.connection = 'gone'
   })
 
-  const enough = new AbortController()
+  const end = new AbortController()
   const screen = createScreen(process.stdin, process.stdout)
   const view = createView({
-    kept,
+    rows,
     host,
     paint: painter((process.env.NO_COLOR ?? '') === ''),
     filter: {
@@ -54,115 +47,154 @@ export async function showAll({
       ...(type !== undefined && { type: `=${type}` }),
       ...(decision !== undefined && { decision }),
     },
-    open: seq => void ask(seq),
+    open: seq => void showDetails(seq, { api, view, watching, redraw: frames.request }),
   })
-
-  let frame: NodeJS.Timeout | undefined
-  let drawnAt = 0
-  const draw = () => {
-    frame = undefined
-    drawnAt = performance.now()
-    const { columns = 80, rows = 24 } = process.stdout
-    screen.draw(view.frame({ columns: columns || 80, rows: rows || 24 }, Date.now()))
-  }
-  const change = () => {
-    if (enough.signal.aborted) return
-    frame ??= setTimeout(draw, Math.max(0, drawnAt + frameMs - performance.now()))
-  }
-
+  const frames = createFrames(screen, view, end.signal)
   const watching = watch({
     api,
-    connect: () => api.connect(config, { daemonOnly: true }),
-    past: () => {
-      // Those that were open may have been answered since.
-      const after = (kept.oldestOpen() ?? kept.last() + 1) - 1
-      return new URLSearchParams({ limit: String(keptCommands), after: String(after) })
-    },
+    connect: () => api.connect(place, { daemonOnly: true }),
+    signal: end.signal,
+    ...createReceiver(host, rows, view, frames.request, seq =>
+      showDetails(seq, { api, view, watching, redraw: frames.request }),
+    ),
+  })
+  await runTerminal({ screen, view, frames, end, ended: watching.ended })
+}
+
+/** Puts what the daemon sends into the view. */
+function createReceiver(
+  host: HostState,
+  rows: RowBuffer,
+  view: View,
+  redraw: () => void,
+  readDetails: (seq: number) => Promise<void>,
+): Omit<Parameters<typeof watch>[0], 'api' | 'connect' | 'signal'> {
+  return {
+    missed: () => ({
+      // Open commands may have been answered in the meantime.
+      after: (rows.oldestOpen() ?? rows.last() + 1) - 1,
+      limit: keptCommands,
+    }),
     onLive() {
-      if (host.connection === 'gone') view.say('The daemon is back.', Date.now())
-      Object.assign(host, { connection: 'live', since: Date.now(), heardAt: Date.now(), seconds: [] })
-      change()
+      const now = Date.now()
+      if (host.connection === 'gone') view.notify('The daemon is running again.', now)
+      Object.assign(host, { connection: 'live', since: now, heardAt: now, seconds: [] })
+      redraw()
     },
     onGone() {
       if (host.connection === 'live') {
-        view.say('The daemon has ended. This goes on when it is back.', Date.now())
         host.since = Date.now()
+        view.notify('The daemon has ended. Reconnecting…', host.since)
       }
       host.connection = 'gone'
-      change()
+      redraw()
     },
     onCommand(command) {
-      take(command)
-      if (command.seq === view.opened()) void ask(command.seq)
-      change()
+      rows.add(rowOf(command))
+      if (command.seq === view.opened()) void readDetails(command.seq)
+      redraw()
     },
     onTraffic({ handled }) {
       host.heardAt = Date.now()
       host.seconds = [...host.seconds, handled].slice(-secondsOfRate)
-      change()
+      redraw()
     },
     onOverview(overview) {
       host.overview = overview
-      change()
+      redraw()
     },
-    signal: enough.signal,
-  })
-
-  async function ask(seq: number): Promise<void> {
-    try {
-      view.tell(seq, await watching.whole(seq))
-    } catch (error) {
-      if (!(error instanceof Error)) throw error
-      const isGone = error instanceof api.DaemonGone
-      view.tell(seq, {
-        failure: isGone ? 'No daemon runs: this is all that is known here.' : error.message,
-      })
-    }
-    change()
   }
+}
 
-  const quit = () => enough.abort()
+async function showDetails(
+  seq: number,
+  { api, view, watching, redraw }: { api: Api; view: View; watching: Watch; redraw(): void },
+): Promise<void> {
+  try {
+    view.setDetails(seq, await watching.whole(seq))
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    const isGone = error instanceof api.DaemonGone
+    view.setDetails(seq, {
+      failure: isGone ? 'No daemon is running, so there are no more details.' : error.message,
+    })
+  }
+  redraw()
+}
+
+interface Frames {
+  /** draws soon; many requests become one frame */
+  request(): void
+  stop(): void
+}
+
+function createFrames(screen: Screen, view: View, signal: AbortSignal): Frames {
+  let timer: NodeJS.Timeout | undefined
+  let drawnAt = Number.NEGATIVE_INFINITY
+  const draw = () => {
+    timer = undefined
+    drawnAt = performance.now()
+    const { columns, rows } = process.stdout
+    screen.draw(view.frame({ columns: columns || 80, rows: rows || 24 }, Date.now()))
+  }
+  return {
+    request() {
+      if (!signal.aborted) timer ??= setTimeout(draw, Math.max(0, drawnAt + frameMs - performance.now()))
+    },
+    stop: () => clearTimeout(timer),
+  }
+}
+
+/** Keys in, frames out, until the end. */
+async function runTerminal(parts: {
+  screen: Screen
+  view: View
+  frames: Frames
+  end: AbortController
+  ended: Promise<void>
+}): Promise<void> {
+  const { screen, view, frames, end, ended } = parts
+  const quit = () => end.abort()
+  const resume = () => {
+    if (end.signal.aborted) return
+    screen.open()
+    frames.request()
+  }
   const suspend = () => {
     screen.close()
-    // All of us, because npm and a shell may stand between the person's shell and us.
+    // The whole process group, because npm and a shell may stand between the person's shell and us.
     process.kill(0, 'SIGTSTP')
-    // Where nobody could wake us, we are not stopped; otherwise this comes when we are woken.
+    // This runs when we are continued, or at once where nobody could continue us and we are not stopped.
     setTimeout(resume, frameMs)
   }
-  const resume = () => {
-    if (enough.signal.aborted) return
-    screen.open()
-    change()
-  }
-  const resized = () => {
-    screen.forget()
-    change()
+  const redrawAll = () => {
+    screen.clear()
+    frames.request()
   }
   const keys = createKeys(key => {
-    if (key === 'ctrl-l') resized()
+    if (key === 'ctrl-l') redrawAll()
     const wish = view.press(key)
     if (wish === 'quit') quit()
     else if (wish === 'suspend') suspend()
-    else change()
+    else frames.request()
   })
 
-  endAsked(quit)
+  onEndRequested(quit)
   process.stdin.setEncoding('utf8')
   process.stdin.on('data', (text: string) => keys.take(text))
   process.stdin.once('end', quit)
   process.stdin.once('error', quit)
-  process.stdout.on('resize', resized)
-  const clock = setInterval(change, 1000)
+  process.stdout.on('resize', redrawAll)
+  const clock = setInterval(frames.request, clockMs)
   try {
-    screen.open()
-    draw()
-    await watching.ended
+    resume()
+    await ended
   } finally {
-    enough.abort()
+    end.abort()
     keys.end()
     clearInterval(clock)
-    clearTimeout(frame)
-    process.stdout.off('resize', resized)
+    frames.stop()
+    process.stdout.off('resize', redrawAll)
     screen.close()
   }
 }

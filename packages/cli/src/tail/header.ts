@@ -1,53 +1,43 @@
 import type { OverviewAnswer } from '@hatchway/host/api'
+import { plural, waitingItems } from '../format.ts'
 import { cell, type Paint } from './cells.ts'
 
-/** What is known of the daemon. */
+/** What we know of the daemon. */
 export interface HostState {
   data: string
-  connection: 'looking' | 'live' | 'gone'
-  /** since when it is so */
+  connection: 'connecting' | 'live' | 'gone'
+  /** since when the connection is in this state */
   since: number
-  /** when it was last heard of */
+  /** the time of the last event */
   heardAt: number
   /** commands in each of the last seconds, the latest last */
   seconds: readonly number[]
   overview: OverviewAnswer | null
 }
 
-/** Every second there is something to hear of a daemon that works. */
+/** A daemon sends an event every second. */
 const silentMs = 5000
 
 const secondsSince = (then: number, now: number) => `${Math.max(0, Math.round((now - then) / 1000))} s`
 
-function connectionOf({ connection, since, heardAt }: HostState, now: number): string {
-  if (connection === 'looking') return 'looking for the daemon'
-  if (connection === 'gone') return `no daemon for ${secondsSince(since, now)}`
-  return now - heardAt > silentMs ? `silent for ${secondsSince(heardAt, now)}` : 'running'
+function connectionInWords({ connection, since, heardAt }: HostState, now: number): string {
+  if (connection === 'connecting') return 'connecting…'
+  if (connection === 'gone') return `no daemon for ${secondsSince(since, now)}, reconnecting…`
+  return now - heardAt > silentMs ? `no response for ${secondsSince(heardAt, now)}` : 'running'
 }
 
-const many = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
-
-/** The first line: how the host is, as far as it is known. */
+/** The first line: the state of the host. */
 export function headerOf(host: HostState, columns: number, paint: Paint, now: number): string {
-  const parts = [`hatchway: ${connectionOf(host, now)}`]
+  const parts = [`hatchway: ${connectionInWords(host, now)}`]
   if (host.connection === 'live' && host.seconds.length > 0) {
     const sum = host.seconds.reduce((total, count) => total + count, 0)
     parts.push(`${(sum / host.seconds.length).toFixed(1)}/s`)
   }
   if (host.overview) {
     const { status, waiting } = host.overview
-    parts.push(`handled ${status.handled}`, `refused ${status.refused}`)
-    const { messages, requests, approvals, questions, errors, deploys } = waiting
-    const pending = messages + requests + approvals + questions + deploys
-    const what = [
-      ...(approvals > 0 ? [many(approvals, 'approval')] : []),
-      ...(questions > 0 ? [many(questions, 'question')] : []),
-      ...(requests > 0 ? [many(requests, 'request')] : []),
-      ...(messages > 0 ? [many(messages, 'message')] : []),
-      ...(deploys > 0 ? [many(deploys, 'deploy')] : []),
-    ]
-    parts.push(`pending ${pending}${what.length > 0 ? ` (${what.join(', ')})` : ''}`)
-    if (errors > 0) parts.push(many(errors, 'error'))
+    const items = waitingItems(waiting)
+    parts.push(`handled ${status.handled}`, `refused ${status.refused}`, `waiting: ${items || 'nothing'}`)
+    if (waiting.errors > 0) parts.push(plural(waiting.errors, 'error'))
   }
   parts.push(host.data)
   return paint('reverse', cell(parts.join('  '), { at: 0, width: columns }))

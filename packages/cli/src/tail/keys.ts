@@ -1,23 +1,20 @@
-/** A letter as it is, or the name of a key that has none. */
+/** A character, or the name of a key that has none. */
 export type Key = string
 
-const named: Record<string, Key> = {
-  '\u001b[A': 'up',
-  '\u001bOA': 'up',
-  '\u001b[B': 'down',
-  '\u001bOB': 'down',
-  '\u001b[C': 'right',
-  '\u001bOC': 'right',
-  '\u001b[D': 'left',
-  '\u001bOD': 'left',
+const arrows = { A: 'up', B: 'down', C: 'right', D: 'left', H: 'home', F: 'end' }
+
+const names: Record<string, Key> = {
+  // Terminals send these in one of two forms.
+  ...Object.fromEntries(
+    Object.entries(arrows).flatMap(([letter, name]) => [
+      [`\u001b[${letter}`, name],
+      [`\u001bO${letter}`, name],
+    ]),
+  ),
+  '\u001b[1~': 'home',
+  '\u001b[4~': 'end',
   '\u001b[5~': 'page up',
   '\u001b[6~': 'page down',
-  '\u001b[H': 'home',
-  '\u001bOH': 'home',
-  '\u001b[1~': 'home',
-  '\u001b[F': 'end',
-  '\u001bOF': 'end',
-  '\u001b[4~': 'end',
   '\r': 'enter',
   '\n': 'enter',
   '\u001b': 'escape',
@@ -30,30 +27,30 @@ const named: Record<string, Key> = {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys send them
-const whole = /^\u001b(?:\[[0-?]*[ -/]*[@-~]|O[ -~])/
+const complete = /^\u001b(?:\[[0-?]*[ -/]*[@-~]|O[ -~])/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys send them
-const begun = /^\u001b(?:\[[0-?]*[ -/]*|O)?$/
+const incomplete = /^\u001b(?:\[[0-?]*[ -/]*|O)?$/
 
-/** The Escape key sends what every other such key begins with: it is one if nothing follows. */
+/** Other keys send a sequence that starts like the Escape key: it was Escape if nothing follows. */
 const escapeMs = 40
 
-/** Makes keys of what a terminal in raw mode sends, in whatever pieces it comes. */
+/** Turns what a terminal in raw mode sends into keys, in whatever pieces it arrives. */
 export function createKeys(onKey: (key: Key) => void): { take(text: string): void; end(): void } {
   let rest = ''
   let waiting: NodeJS.Timeout | undefined
 
   const read = (isAll: boolean) => {
     while (rest !== '') {
-      const sequence = whole.exec(rest)?.[0]
-      if (sequence === undefined && !isAll && begun.test(rest)) {
+      const sequence = complete.exec(rest)?.[0]
+      if (sequence === undefined && !isAll && incomplete.test(rest)) {
         waiting = setTimeout(() => read(true), escapeMs)
         return
       }
       const next = sequence ?? String.fromCodePoint(rest.codePointAt(0) ?? 0)
       rest = rest.slice(next.length)
-      const key = named[next] ?? next
-      // Keys without a name do nothing; a letter has one code point and is no control character.
-      if (key.length === 1 ? key >= ' ' : named[next] !== undefined || !/^\p{C}/u.test(key)) onKey(key)
+      const key = names[next] ?? next
+      // Sequences and control characters without a name do nothing.
+      if (key.length === 1 ? key >= ' ' : names[next] !== undefined || !/^\p{C}/u.test(key)) onKey(key)
     }
   }
   return {

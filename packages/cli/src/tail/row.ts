@@ -2,7 +2,7 @@ import type { CommandAnswer } from '@hatchway/host/api'
 
 export type Decision = 'ok' | 'refused' | 'open'
 
-/** What the list shows of a command, and no more: ten thousand of them are kept. */
+/** What the list shows of a command, and no more: ten thousand of them are kept in memory. */
 export interface Row {
   seq: number
   receivedAt: string
@@ -23,7 +23,7 @@ export const decisionOf = ({ outcome }: Pick<CommandAnswer, 'outcome'>): Decisio
 
 const longest = 1000
 
-/** By way of bytes, because a part of a string keeps all of it in memory. */
+/** Copied through a buffer, because a slice of a string keeps the whole string in memory. */
 const bounded = (text: string) =>
   text.length <= longest ? text : `${Buffer.from(text.slice(0, longest)).toString()}…`
 
@@ -43,13 +43,3 @@ export function rowOf(command: CommandAnswer): Row {
     repeated: command.repeated ?? false,
   }
 }
-
-const two = (value: number) => String(value).padStart(2, '0')
-
-/** Local time. */
-export function clock(iso: string): string {
-  const time = new Date(iso)
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${String(time.getMilliseconds()).padStart(3, '0')}`
-}
-
-export const tookOf = (us: number): string => `${(us / 1000).toFixed(1)} ms`

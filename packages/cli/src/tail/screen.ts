@@ -2,10 +2,10 @@ import { writeSync } from 'node:fs'
 
 const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[2J'
 const leave = '\u001b[0m\u001b[?7h\u001b[?25h\u001b[?1049l'
-/** Terminals that know it show everything between at once; the others do not mind. */
-const together = (text: string) => `\u001b[?2026h${text}\u001b[?2026l`
+/** Terminals that support it show the whole text at once; others ignore it. */
+const atOnce = (text: string) => `\u001b[?2026h${text}\u001b[?2026l`
 
-/** What has to be written so that a screen that shows `before` shows `now`: only lines that are other ones. */
+/** What to write so that a screen changes from `before` to `now`: only the lines that differ. */
 export function changesOf(before: readonly string[], now: readonly string[]): string {
   let text = ''
   for (let i = 0; i < Math.max(before.length, now.length); i++) {
@@ -15,11 +15,11 @@ export function changesOf(before: readonly string[], now: readonly string[]): st
   return text
 }
 
-/** The terminal's other screen, with keys as they are pressed. However we end, the terminal is left as it was. */
+/** The terminal's alternate screen, in raw mode. However the process ends, the terminal is restored. */
 export interface Screen {
   draw(lines: readonly string[]): void
-  /** nothing of what was drawn is known to be there any more */
-  forget(): void
+  /** the next `draw` writes every line */
+  clear(): void
   open(): void
   close(): void
 }
@@ -27,14 +27,14 @@ export interface Screen {
 export function createScreen(input: NodeJS.ReadStream, output: NodeJS.WriteStream & { fd: number }): Screen {
   let isOpen = false
   let shown: readonly string[] = []
-  /** At once, because this may be the last thing that this process does. */
+  /** Synchronously, because it may be the last thing this process does. */
   const restore = () => {
     if (!isOpen) return
     isOpen = false
     try {
       writeSync(output.fd, leave)
     } catch (error) {
-      // A terminal that is gone needs no restoring.
+      // The terminal was closed, and needs no restoring.
       if (!(error instanceof Error && 'code' in error)) throw error
     }
   }
@@ -44,9 +44,9 @@ export function createScreen(input: NodeJS.ReadStream, output: NodeJS.WriteStrea
       if (!isOpen) return
       const text = changesOf(shown, lines)
       shown = [...lines]
-      if (text !== '') output.write(together(text))
+      if (text !== '') output.write(atOnce(text))
     },
-    forget() {
+    clear() {
       shown = []
       if (isOpen) output.write('\u001b[2J')
     },

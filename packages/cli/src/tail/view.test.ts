@@ -1,13 +1,14 @@
 import type { CommandAnswer } from '@hatchway/host/api'
 import stringWidth from 'string-width'
 import { describe, expect, test, vi } from 'vitest'
-import { cell, painter, wrapped } from './cells.ts'
+import { wrapped } from '../width.ts'
+import { cell, painter } from './cells.ts'
+import { commandDetails } from './details.ts'
 import { everything, matches, nextDecision } from './filter.ts'
 import type { HostState } from './header.ts'
-import { createKept } from './kept.ts'
 import { createKeys, type Key } from './keys.ts'
-import { linesOf } from './one.ts'
 import { rowOf } from './row.ts'
+import { createRowBuffer } from './row-buffer.ts'
 import { changesOf } from './screen.ts'
 import { createView, type View } from './view.ts'
 
@@ -33,8 +34,8 @@ const sequences = /\u001b\[[\d;]*[mG]/g
 const plain = (lines: readonly string[]) => lines.map(line => line.replace(sequences, '').trimEnd())
 
 function open(commands: readonly CommandAnswer[] = [], filter = {}) {
-  const kept = createKept(1000)
-  for (const each of commands) kept.add(rowOf(each))
+  const rows = createRowBuffer(1000)
+  for (const each of commands) rows.add(rowOf(each))
   const host: HostState = {
     data: '/srv/hatchway',
     connection: 'live',
@@ -44,9 +45,9 @@ function open(commands: readonly CommandAnswer[] = [], filter = {}) {
     overview: null,
   }
   const opened: number[] = []
-  const view = createView({ kept, host, paint: painter(true), filter, open: seq => opened.push(seq) })
+  const view = createView({ rows, host, paint: painter(true), filter, open: seq => opened.push(seq) })
   const shown = () => plain(view.frame(size, 1000))
-  return { kept, host, view, opened, shown }
+  return { rows, host, view, opened, shown }
 }
 const press = (view: View, ...keys: Key[]) => keys.map(key => view.press(key)).at(-1)
 const numbered = (from: number, to: number) =>
@@ -76,33 +77,33 @@ describe('a filter', () => {
     expect(matches(row, { ...everything, ...filter })).toBe(expected)
   })
 
-  test('of decisions goes round', () => {
+  test('cycles through the decisions', () => {
     const seen = ['all' as const].map(nextDecision)
     while (seen.at(-1) !== 'all') seen.push(nextDecision(seen.at(-1) ?? 'all'))
     expect(seen).toEqual(['ok', 'refused', 'open', 'all'])
   })
 })
 
-describe('what is kept', () => {
+describe('the row buffer', () => {
   test('are the latest, in order, each once, whatever order they come in', () => {
-    const kept = createKept(100)
-    for (let seq = 1; seq <= 5000; seq++) kept.add(rowOf(command(seq)))
-    for (const seq of [4990, 4950, 5001, 5000]) kept.add(rowOf(command(seq)))
-    expect(kept.all().map(({ seq }) => seq)).toEqual(Array.from({ length: 100 }, (_, i) => 4902 + i))
-    expect(kept.last()).toBe(5001)
+    const rows = createRowBuffer(100)
+    for (let seq = 1; seq <= 5000; seq++) rows.add(rowOf(command(seq)))
+    for (const seq of [4990, 4950, 5001, 5000]) rows.add(rowOf(command(seq)))
+    expect(rows.all().map(({ seq }) => seq)).toEqual(Array.from({ length: 100 }, (_, i) => 4902 + i))
+    expect(rows.last()).toBe(5001)
   })
 
   test('learns of the answer that followed, and of what is still open', () => {
-    const kept = createKept(100)
-    kept.add(rowOf(command(1, { outcome: null, repeated: true })))
-    kept.add(rowOf(command(2, { outcome: null })))
-    expect(kept.oldestOpen()).toBe(1)
-    kept.add(rowOf(command(1)))
-    expect(kept.all()[0]).toMatchObject({ decision: 'ok', repeated: true })
-    expect(kept.oldestOpen()).toBe(2)
+    const rows = createRowBuffer(100)
+    rows.add(rowOf(command(1, { outcome: null, repeated: true })))
+    rows.add(rowOf(command(2, { outcome: null })))
+    expect(rows.oldestOpen()).toBe(1)
+    rows.add(rowOf(command(1)))
+    expect(rows.all()[0]).toMatchObject({ decision: 'ok', repeated: true })
+    expect(rows.oldestOpen()).toBe(2)
   })
 
-  test('is small, however much a refusal says', () => {
+  test('is small, however long the reason of a refusal is', () => {
     expect(rowOf(refused(1, 'x'.repeat(100_000))).message.length).toBeLessThan(1100)
   })
 })
@@ -116,12 +117,12 @@ describe('keys', () => {
     return keys
   }
 
-  test('are told apart, in whatever pieces they come', () => {
+  test('are recognised, in whatever pieces they arrive', () => {
     expect(read('g\u001b[A\u001b[5~é👩\r')).toEqual(['g', 'up', 'page up', 'é', '👩', 'enter'])
     expect(read('\u001b', '[', 'B', '\u001b[', '6~')).toEqual(['down', 'page down'])
   })
 
-  test('that have no name here do nothing', () => {
+  test('without a name do nothing', () => {
     expect(read('\u001b[15~\u001b[1;5C\u0001\u001b[<0;1;1Mx')).toEqual(['x'])
   })
 
@@ -146,7 +147,7 @@ describe('a cell', () => {
     expect(shown.replace(sequences, '')).not.toMatch(/\p{Cc}/u)
   })
 
-  test('with letters whose width is a terminal’s choice says where it ends', () => {
+  test('sets the cursor behind characters whose width depends on the terminal', () => {
     expect(cell('日本', { at: 3, width: 9 })).toBe('日本     \u001b[13G')
     expect(cell('ab', { at: 3, width: 4, right: true })).toBe('  ab')
   })
@@ -169,22 +170,22 @@ describe('the list', () => {
     }
   })
 
-  test('says how the host is, also when nothing is heard of it', () => {
+  test('shows the state of the host, also when it does not respond', () => {
     const { view, host, shown } = open()
     expect(shown()[0]).toBe('hatchway: running  15.0/s  /srv/hatchway')
-    expect(plain(view.frame(size, 9000))[0]).toContain('silent for 9 s')
+    expect(plain(view.frame(size, 9000))[0]).toContain('no response for 9 s')
     host.connection = 'gone'
-    expect(plain(view.frame(size, 3000))[0]).toBe('hatchway: no daemon for 3 s  /srv/hatchway')
-    expect(shown()[3]).toContain('No command yet')
+    expect(plain(view.frame(size, 3000))[0]).toBe('hatchway: no daemon for 3 s, reconnecting…  /srv/hatchway')
+    expect(shown()[3]).toContain('No commands yet')
   })
 
   test('follows the newest until one is selected, which then stays where it is', () => {
-    const { kept, view, shown } = open(numbered(1, 30))
+    const { rows, view, shown } = open(numbered(1, 30))
     expect(numbersOf(shown())).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30])
     press(view, 'up', 'k', 'k')
     const before = shown()
     expect(before.find(line => line.startsWith('>'))).toContain('number 28.')
-    for (const each of numbered(31, 60)) kept.add(rowOf(each))
+    for (const each of numbered(31, 60)) rows.add(rowOf(each))
     expect(shown().slice(2)).toEqual(before.slice(2))
     press(view, 'escape')
     expect(numbersOf(shown()).at(-1)).toBe(60)
@@ -196,36 +197,36 @@ describe('the list', () => {
     expect(shown().find(line => line.startsWith('>'))).toBeUndefined()
   })
 
-  test('goes on when the selected one is no longer kept', () => {
-    const { kept, view, shown } = open(numbered(1, 30))
+  test('continues when the selected command is no longer kept', () => {
+    const { rows, view, shown } = open(numbered(1, 30))
     press(view, 'home')
-    for (const each of numbered(31, 2000)) kept.add(rowOf(each))
+    for (const each of numbered(31, 2000)) rows.add(rowOf(each))
     expect(shown().find(line => line.startsWith('>'))).toContain('number 1001.')
     press(view, 'down')
     expect(shown().find(line => line.startsWith('>'))).toContain('number 1002.')
   })
 
-  test('is filtered while one types; Escape takes that back', () => {
+  test('is filtered while you type; Escape discards the filter', () => {
     const { view, opened, shown } = open(numbered(1, 30))
     press(view, '/', ...'number 3')
     expect(numbersOf(shown())).toEqual([3, 30])
     expect(shown().at(-1)).toBe('text: number 3_')
     press(view, 'backspace', '2', 'enter')
-    expect(shown()[1]).toBe('with “number 2”: 11 of 30')
+    expect(shown()[1]).toBe('text contains “number 2”: 11 of 30')
     press(view, '/', 'q', '\u202e')
-    expect(shown()[3]).toContain('None of them matches')
+    expect(shown()[3]).toContain('No command matches')
     press(view, 'escape')
-    expect(shown()[1]).toBe('with “number 2”: 11 of 30')
+    expect(shown()[1]).toBe('text contains “number 2”: 11 of 30')
     press(view, 'c')
     expect(shown()[1]).toBe('all commands: 30')
     expect(opened).toEqual([])
   })
 
-  test('stands still while it is paused, and can be filtered then', () => {
-    const { kept, view, shown } = open(numbered(1, 3))
+  test('does not change while it is paused, and can be filtered', () => {
+    const { rows, view, shown } = open(numbered(1, 3))
     press(view, ' ')
-    for (const each of numbered(4, 6)) kept.add(rowOf(each))
-    expect(shown()[1]).toBe('all commands: 3  PAUSED, 3 came since')
+    for (const each of numbered(4, 6)) rows.add(rowOf(each))
+    expect(shown()[1]).toBe('all commands: 3  PAUSED, 3 new')
     press(view, '/', '5', 'enter')
     expect(numbersOf(shown())).toEqual([])
     press(view, ' ')
@@ -241,10 +242,10 @@ describe('the list', () => {
   })
 
   test('without colours there are none', () => {
-    const kept = createKept(10)
-    kept.add(rowOf(refused(1, 'no')))
+    const rows = createRowBuffer(10)
+    rows.add(rowOf(refused(1, 'no')))
     const { host } = open()
-    const view = createView({ kept, host, paint: painter(false), open: () => {} })
+    const view = createView({ rows, host, paint: painter(false), open: () => {} })
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are written with them
     expect(view.frame(size, 1000).join('')).not.toMatch(/\u001b\[3\dm/)
   })
@@ -260,15 +261,15 @@ describe('one command', () => {
     error_id: '3',
   }
 
-  test('is opened with what is known, and told the rest', () => {
+  test('opens with what is known, and gets the rest later', () => {
     const { view, opened, shown } = open(numbered(1, 3))
     press(view, 'enter')
     expect(opened).toEqual([3])
     expect(view.opened()).toBe(3)
     expect(shown().join('\n')).toContain('asking the daemon')
-    view.tell(2, whole)
+    view.setDetails(2, whole)
     expect(shown().join('\n')).toContain('asking the daemon')
-    view.tell(3, whole)
+    view.setDetails(3, whole)
     press(view, 'end')
     expect(shown()).toContain('│ "\\u001b[2J日本"}')
     press(view, 'home')
@@ -280,7 +281,7 @@ describe('one command', () => {
 
   test('has lines that fit, without any control character', () => {
     for (const columns of [20, 40, 100]) {
-      const lines = linesOf(
+      const lines = commandDetails(
         rowOf(whole),
         { ...whole, content: { text: '語'.repeat(500), truncated: true } },
         columns,
@@ -292,14 +293,14 @@ describe('one command', () => {
     }
   })
 
-  test('whose file is huge is shown as far as anybody would read', () => {
-    const begun = linesOf(
+  test('with a huge file shows only its start', () => {
+    const begun = commandDetails(
       rowOf(whole),
       { ...whole, content: { text: 'x'.repeat(10_000_000), truncated: false } },
       80,
     )
     expect(begun.length).toBeLessThan(1000)
-    expect(begun).toContain('file as received (the beginning)')
+    expect(begun).toContain('file as received (only the start)')
   })
 })
 

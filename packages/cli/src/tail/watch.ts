@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type {
   Client,
   CommandAnswer,
@@ -6,26 +5,27 @@ import type {
   OverviewAnswer,
   WholeCommandAnswer,
 } from '@hatchway/host/api'
+import { pause } from '../poll.ts'
+import { type Api, url } from '../session.ts'
 
 /**
- * Looks at a daemon for as long as it is wanted, across its restarts.
+ * Follows a daemon across its restarts, until it is aborted.
  *
- *   looking   no daemon answers: another look every half second; the data directory is never held meanwhile
- *   live      commands come as they are handled, and their answers; how the host is, every two seconds
+ *   connecting   no daemon answers: try again every half second, without ever holding the data directory
+ *   live         commands and their answers arrive as events; the overview is read every two seconds
  *
- * Where the daemon knows what was missed in between, it is told that; otherwise all since the last one known is read.
+ * After a reconnection the daemon sends what was missed. If it no longer has that, the commands are read again.
  */
-export interface Watching {
-  /** ends when it is no longer wanted */
+export interface Watch {
   ended: Promise<void>
   whole(seq: number): Promise<WholeCommandAnswer>
 }
 
 export interface WatchOptions {
-  api: Pick<typeof import('@hatchway/host/api'), 'commandsAnswer' | 'wholeCommandAnswer' | 'DaemonGone'>
+  api: Pick<Api, 'commandsAnswer' | 'wholeCommandAnswer' | 'DaemonGone'>
   connect(): Promise<Client>
-  /** what to read when more is missed than the daemon can tell */
-  past(): URLSearchParams
+  /** which commands to read when the daemon cannot send what was missed */
+  missed(): { after: number; limit: number }
   onLive(): void
   onGone(): void
   onCommand(command: CommandAnswer): void
@@ -34,60 +34,48 @@ export interface WatchOptions {
   signal: AbortSignal
 }
 
-const lookMs = 500
+const reconnectMs = 500
 const overviewMs = 2000
 
-export function watch(options: WatchOptions): Watching {
+export function watch(options: WatchOptions): Watch {
   const { api, signal } = options
   let client: Client | undefined
-  let last: string | undefined
+  let lastEvent: string | undefined
 
-  /** Whether the daemon has ended, or we have enough: neither is a failure. */
-  const isOver = (error: unknown) =>
-    signal.aborted ||
-    error instanceof api.DaemonGone ||
-    (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
-
-  const orGone = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+  /** Undefined if the daemon has ended or we are aborted, which are no failures. */
+  const unlessGone = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await work()
     } catch (error) {
-      if (!isOver(error)) throw error
+      const isReset = error instanceof Error && 'code' in error && error.code === 'ECONNRESET'
+      if (!signal.aborted && !isReset && !(error instanceof api.DaemonGone)) throw error
       return undefined
     }
   }
 
-  const lookAround = async (live: Client, until: AbortSignal) => {
+  const readOverviews = async (live: Client, until: AbortSignal) => {
     while (!until.aborted) {
       const overview = await live.overview()
       if (!until.aborted) options.onOverview(overview)
-      await sleep(overviewMs, undefined, { signal: until }).catch(() => {})
+      await pause(overviewMs, until)
     }
   }
 
-  const listen = (live: Client, until: AbortSignal) => {
-    const query = new URLSearchParams(last === undefined ? {} : { after: last })
-    let isFirst = last === undefined
+  const readFeed = (live: Client, until: AbortSignal) => {
+    let isFirst = lastEvent === undefined
     return live.feed(
-      `/feed?${query}`,
+      url`/feed?${{ after: lastEvent }}`,
       async (event, id) => {
-        last = id
-        switch (event.kind) {
-          case 'hello':
-            if (isFirst || !event.complete) {
-              for (const command of await live.get(`/commands?${options.past()}`, api.commandsAnswer)) {
-                options.onCommand(command)
-              }
-            }
-            isFirst = false
-            options.onLive()
-            break
-          case 'command':
-            options.onCommand(event.command)
-            break
-          case 'traffic':
-            options.onTraffic(event)
+        lastEvent = id
+        if (event.kind === 'command') options.onCommand(event.command)
+        if (event.kind === 'traffic') options.onTraffic(event)
+        if (event.kind !== 'hello') return
+        if (isFirst || !event.complete) {
+          const missed = await live.get(url`/commands?${options.missed()}`, api.commandsAnswer)
+          for (const command of missed) options.onCommand(command)
         }
+        isFirst = false
+        options.onLive()
       },
       until,
     )
@@ -95,18 +83,18 @@ export function watch(options: WatchOptions): Watching {
 
   const follow = async () => {
     while (!signal.aborted) {
-      client = await orGone(options.connect)
+      client = await unlessGone(options.connect)
       const live = client
       if (live) {
-        const parted = new AbortController()
-        const until = AbortSignal.any([signal, parted.signal])
+        const ended = new AbortController()
+        const until = AbortSignal.any([signal, ended.signal])
         await Promise.all([
-          orGone(() => listen(live, until)).finally(() => parted.abort()),
-          orGone(() => lookAround(live, until)),
+          unlessGone(() => readFeed(live, until)).finally(() => ended.abort()),
+          unlessGone(() => readOverviews(live, until)),
         ])
       } else options.onGone()
-      // Also where it only sent us away because we were slow, which would be at once again.
-      await sleep(lookMs, undefined, { signal }).catch(() => {})
+      // Also if the daemon disconnected us for being slow, which would happen again at once.
+      await pause(reconnectMs, signal)
     }
   }
 
@@ -114,7 +102,7 @@ export function watch(options: WatchOptions): Watching {
     ended: follow(),
     whole(seq) {
       if (!client) throw new api.DaemonGone(false, undefined)
-      return client.get(`/commands/${seq}`, api.wholeCommandAnswer)
+      return client.get(url`/commands/${seq}`, api.wholeCommandAnswer)
     },
   }
 }

@@ -3,19 +3,29 @@ import {
   folderSchema,
   groupSchema,
   jidSchema,
-  outcomeSchema,
-  resultSchema,
   taskSchema,
   taskStatusSchema,
 } from '@hatchway/protocol'
 import { z } from 'zod'
-import type { CommandEvent } from '../intake/command-event.ts'
-import type { CommandRow, MessageRow } from '../store/types.ts'
-import { auditEntryAnswer } from './audit-answers.ts'
+import { changeKinds } from '../base/metrics/changes.ts'
+import { roles } from '../config/roles.ts'
+import { auditPointSchema, auditSchema } from '../store/entities/audit.ts'
+import { ruleSchema } from '../store/entities/card.ts'
+import { pairingSchema } from '../store/entities/chat.ts'
+import { commandEventSchema, commandSchema } from '../store/entities/command.ts'
+import { messageSchema } from '../store/entities/message.ts'
+import { requestSchema } from '../store/entities/request.ts'
+import { occurrenceSchema, runSchema, stepSchema, usageSchema } from '../store/entities/run.ts'
+import { taintRowSchema, taintSchema } from '../store/entities/taint.ts'
+import { webSessionSchema } from '../store/entities/web-session.ts'
 import { fileAnswer } from './chat-answers.ts'
-import type { Host } from './host.ts'
+import { wire } from './wire.ts'
 
-/** What the API takes and answers. The application makes these, the client checks them, people script against them. */
+/**
+ * What the API answers, as far as it is not about the chats. Routes make these, the client checks them, people script
+ * against them, and the console has its types from here: this file imports nothing but schemas.
+ */
+
 export const statusAnswer = z
   .object({
     version: z.string(),
@@ -63,9 +73,7 @@ export const groupAnswer = groupSchema
       cpus: z.int(),
       run_ms: z.int(),
     }),
-    taint: z
-      .object({ corrupted: z.boolean(), secret: z.boolean() })
-      .describe('what the conversation that goes on has read'),
+    taint: taintSchema.describe('what the conversation that goes on has read'),
     session: z.object({ state: z.string(), run_id: z.string() }).nullable(),
   })
   .meta({ id: 'Group' })
@@ -81,23 +89,37 @@ export const newGroupRequest = z.strictObject({
   channel: z.string().min(1).max(64).optional(),
 })
 
-const message = z.object({
-  id: z.int(),
-  group: z.string(),
-  jid: z.string(),
-  kind: z.enum(['text', 'reaction', 'question', 'approval']),
-  text: z.string(),
-  sender: z.string().nullable(),
-  status: z.enum(['pending', 'sent', 'failed']),
-  created_at: z.iso.datetime(),
-  sent_at: z.iso.datetime().nullable(),
-  attempts: z.int(),
-  error: z.string().nullable(),
-  message_id: z.string().nullable(),
-  speech: z.object({ text: z.string(), title: z.string().optional() }).nullable(),
-  attachments: z.array(fileAnswer).optional().describe('files that go along'),
+/** What agents said. */
+export const message = wire(messageSchema.omit({ nextAttemptAt: true, partsSent: true, partsTotal: true }))
+export const messageAnswer = message.schema
+  .extend({ attachments: z.array(fileAnswer).optional().describe('files that go along') })
+  .meta({ id: 'Message' })
+
+/** Who asks to be let in. */
+export const pairing = wire(pairingSchema)
+
+/** A chat app that can be added, or was. */
+const channelAnswer = z
+  .object({
+    name: z.string(),
+    title: z.string(),
+    installed: z.boolean().describe('its library is'),
+    added: z.boolean(),
+    connected: z.boolean().nullable().describe('null: nothing of it runs here'),
+    since: z.iso.datetime().nullable().describe('it is, or is not, connected'),
+    last_error: z.string().nullable(),
+    limited_until: z.iso.datetime().nullable().describe('the platform has asked to wait'),
+    problem: z.string().nullable().describe('why it cannot be used at all'),
+    questions: z.array(z.object({ key: z.string(), question: z.string(), secret: z.boolean() })),
+    next: z.array(z.string()).describe('what to do once it is added'),
+  })
+  .meta({ id: 'Channel' })
+export const channelAddedAnswer = z.object({
+  as: z.string().describe('who we are there'),
+  next: z.array(z.string()),
 })
-export const messageAnswer = message.meta({ id: 'Message' })
+
+export const removedAnswer = z.object({ removed: z.boolean() })
 
 const refused = z.object({
   id: z.string(),
@@ -122,23 +144,30 @@ export const errorContentAnswer = refused.extend({
     .describe('only when asked for; null where there is no file to show'),
 })
 
-const commandShape = z.object({
-  seq: z.int(),
-  group: z.string(),
-  directory: z.string().optional(),
-  file: z.string(),
-  dialect: dialectNameSchema.nullable(),
-  type: z.string().nullable(),
-  request_id: z.string().nullable(),
-  outcome: outcomeSchema.nullable().describe('null: accepted, and the answer follows'),
-  received_at: z.iso.datetime(),
-  took_us: z.number(),
-  waited_ms: z.number().optional(),
-  repeated: z.boolean().optional(),
-})
-export const commandAnswer = commandShape.meta({ id: 'Command' })
+export const auditEntry = wire(auditSchema)
+export const auditEntryAnswer = auditEntry.schema.meta({ id: 'AuditEntry' })
+export const auditReportAnswer = z.discriminatedUnion('ok', [
+  z.object({
+    ok: z.literal(true),
+    entries: z.int(),
+    removed: z
+      .object({ until: z.int(), at: z.iso.datetime() })
+      .nullable()
+      .describe('the last entry that was removed for its age'),
+    head: auditPointSchema,
+  }),
+  z.object({ ok: z.literal(false), problem: z.string(), seq: z.int(), message: z.string() }),
+])
 
-export const wholeCommandAnswer = commandShape.extend({
+/** A command of the journal, or as it happens: of the latter more is known, but not where its file lay. */
+export const command = wire(
+  commandSchema
+    .omit({ inode: true, mtimeUs: true, reply: true })
+    .partial({ directory: true })
+    .extend(commandEventSchema.pick({ waitedMs: true, repeated: true }).partial().shape),
+)
+export const commandAnswer = command.schema.meta({ id: 'Command' })
+export const wholeCommandAnswer = command.schema.extend({
   content: z
     .object({ text: z.string(), truncated: z.boolean() })
     .nullable()
@@ -174,76 +203,253 @@ export const eventAnswer = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('dropped'), count: z.int() }),
 ])
 
+/** One time that a task was due. */
+export const occurrence = wire(occurrenceSchema.omit({ taskId: true, group: true, claimedAt: true }))
+export const occurrenceAnswer = occurrence.schema
+
+export const upcomingAnswer = z.array(
+  z.object({
+    task_id: z.string(),
+    group: z.string(),
+    prompt: z.string().describe('its beginning'),
+    at: z.iso.datetime(),
+    more: z
+      .literal(true)
+      .optional()
+      .describe('the task runs again after this within the days asked for, and that is not listed'),
+  }),
+)
+
+export const run = wire(runSchema)
+export const runAnswer = run.schema
+export const step = wire(stepSchema.omit({ runId: true }))
+export const transcriptAnswer = runAnswer.extend({ steps: z.array(step.schema) })
+
+export const usage = wire(usageSchema)
+export const usageAnswer = z.array(usage.schema)
+
+export const rule = wire(ruleSchema)
+export const approvalRuleAnswer = rule.schema
+
+const { group: ofGroup, context } = taintRowSchema.shape
+const since = z.object({ by: z.string(), at: z.iso.datetime() }).nullable()
+export const taintAnswer = z.object({
+  group: ofGroup,
+  context,
+  corrupted: since.describe('what brought in strangers’ words first, and when'),
+  secret: since.describe('what brought in secrets first, and when'),
+})
+export const clearedTaintAnswer = z.object({ group: z.string(), context: z.string() })
+
+export const request = wire(
+  requestSchema.pick({ seq: true, group: true, tool: true, createdAt: true, expiresAt: true }),
+)
+export const requestsAnswer = z.array(request.schema.extend({ id: z.string().nullable() }))
+
+const label = z.enum(['yes', 'no', 'forbidden']).optional()
+
+export const servicesAnswer = z.array(
+  z.object({
+    name: z.string(),
+    ok: z.boolean(),
+    text: z.string().describe('whether it can be used, and if not why'),
+    tools: z.array(
+      z.object({
+        name: z.string(),
+        title: z.string(),
+        description: z.string(),
+        groups: z.union([z.enum(['all', 'main']), z.array(z.string())]),
+        labels: z.object({
+          public_source: label,
+          secret_data: label,
+          public_sink: label,
+          dangerous_writes: label,
+        }),
+        timeout_ms: z.number().nullable().describe('null: it is done with the command itself'),
+        repeatable: z.boolean().describe('whether it is asked again after a restart in the middle'),
+      }),
+    ),
+  }),
+)
+
+const health = z.object({ name: z.string(), ok: z.boolean(), text: z.string() })
+
+/** What only whoever has the data directory can tell the doctor. */
+export const checkupAnswer = z.object({
+  store: z
+    .object({
+      version: z.int(),
+      newest: z.int(),
+      damage: z.array(z.string()),
+      installation: z.string().nullable(),
+      groups: z.array(
+        z.object({
+          folder: z.string(),
+          jid: z.string(),
+          main: z.boolean(),
+          dialect: dialectNameSchema,
+          uid: z.int().nullable().describe('of its agents, where the host is root'),
+        }),
+      ),
+      messages: z.object({ pending: z.int(), failed: z.int() }),
+      latest: z.number().nullable(),
+      audit: z.object({ ok: z.boolean(), message: z.string() }),
+    })
+    .nullable()
+    .describe('null: there is no room for the copy that is looked at'),
+  clock_jump_ms: z.number().describe('how far the clock was set since the daemon began'),
+  modes: z.record(z.string(), z.enum(['events', 'polling'])),
+  channels: z.record(z.string(), z.string()).describe('the channel of each group’s chat'),
+  channel_problems: z
+    .array(z.object({ channel: z.string(), problem: z.string() }))
+    .describe('channels that cannot be used, and why'),
+  troubled: z
+    .array(z.object({ channel: z.string(), waiting: z.int(), error: z.string() }))
+    .describe('channels that could not deliver something yet, and what they said last'),
+  services: z.array(health),
+  problem: z.string().nullable().describe('why nothing can be stored at the moment'),
+  model: z.string().nullable().describe('what keeps agents from asking their model'),
+})
+
+export const meAnswer = z.object({
+  name: z.string(),
+  role: z.enum(roles),
+  csrf: z.string().describe('to be sent with every change, as the header x-hatchway-csrf'),
+})
+export const waysAnswer = z.object({
+  password: z.boolean(),
+  oidc: z.string().nullable().describe('where to go to sign in with the provider'),
+})
+
+export const webSession = wire(webSessionSchema.omit({ idHash: true, credential: true, claims: true }))
+export const sessionsAnswer = z.array(
+  webSession.schema.extend({ role: z.enum(roles), current: z.boolean().describe('the one that asks') }),
+)
+
+const count = z.int()
+const trafficPoint = z.object({ at: z.iso.datetime(), handled: count, refused: count })
+
+export const overviewAnswer = z.object({
+  status: statusAnswer,
+  groups: count,
+  sessions: z.array(
+    z.object({
+      run_id: z.string(),
+      group: z.string(),
+      kind: z.enum(['chat', 'task']),
+      state: z.string(),
+      started_at: z.iso.datetime().nullable(),
+    }),
+  ),
+  waiting: z
+    .object({
+      messages: count.describe('not delivered yet'),
+      requests: count.describe('of agents, that services or the host are at'),
+      approvals: count,
+      questions: count,
+      errors: count.describe('refused files to look at'),
+      deploys: count,
+    })
+    .describe('what waits for somebody or something'),
+  latency: z
+    .object({
+      p50_us: z.number().nullable(),
+      p99_us: z.number().nullable(),
+      waited_p50_ms: z.number().nullable(),
+      waited_p99_ms: z.number().nullable(),
+      count: count.describe('commands since the start'),
+    })
+    .describe('of the latest 4096: from claimed to durable, and how long the file had lain there before'),
+  traffic: z.object({
+    step_s: count,
+    points: z.array(trafficPoint).describe('of the last hour, since the start, oldest first'),
+  }),
+  tasks: z.object({ active: count, paused: count, next_run: z.iso.datetime().nullable() }),
+})
+
+export const settingsAnswer = z.array(
+  z.object({
+    name: z.string(),
+    value: z.union([z.string(), z.number()]).nullable().describe('null: unset, or no single value'),
+    source: z
+      .string()
+      .describe('the file, a variable, `command line`, `default`, or the program that started the host'),
+    default: z.string(),
+    description: z.string(),
+    env: z.string().describe('the variable that overrides the file; empty: there is none'),
+  }),
+)
+
+export const feedEventAnswer = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('hello'),
+    complete: z.boolean().describe('whether nothing was missed; if not, everything is to be read again'),
+  }),
+  z
+    .object({ kind: z.literal('command'), command: commandAnswer })
+    .describe('was handled; comes a second time when its answer has followed'),
+  z.object({
+    kind: z.literal('run'),
+    run_id: z.string(),
+    group: z.string(),
+    run_kind: z.enum(['chat', 'task']),
+    state: z.enum(['working', 'idle', 'stopping', 'closing', 'ended']),
+  }),
+  z.object({ kind: z.literal('changed'), what: z.enum(changeKinds) }),
+  z
+    .object({
+      kind: z.literal('traffic'),
+      at: z.iso.datetime(),
+      handled: z.int(),
+      refused: z.int(),
+    })
+    .describe('in the second before; has no id'),
+])
+
 export const groupsAnswer = z.array(groupAnswer)
 export const tasksAnswer = z.array(taskAnswer)
+export const occurrencesAnswer = z.array(occurrenceAnswer)
+export const runsAnswer = z.array(runAnswer)
 export const messagesAnswer = z.array(messageAnswer)
+export const pairingsAnswer = z.array(pairing.schema.meta({ id: 'Pairing' }))
+export const channelsAnswer = z.array(channelAnswer)
 export const errorsAnswer = z.array(errorAnswer)
 export const commandsAnswer = z.array(commandAnswer)
+export const auditAnswer = z.array(auditEntryAnswer)
+export const approvalRulesAnswer = z.array(approvalRuleAnswer)
+export const taintsAnswer = z.array(taintAnswer)
 export const wipedAnswer = z.object({
   folder: z.string(),
   removed: z.number().describe('how many directories there were'),
   still_tainted: z.array(z.string()).describe('text that lies elsewhere, and taints whoever is given it'),
 })
-export { resultSchema as resultAnswer }
+export { resultSchema as resultAnswer } from '@hatchway/protocol'
 
 export type StatusAnswer = z.infer<typeof statusAnswer>
 export type GroupAnswer = z.infer<typeof groupAnswer>
 export type MessageAnswer = z.infer<typeof messageAnswer>
+export type PairingAnswer = z.infer<typeof pairing.schema>
+export type ChannelAnswer = z.infer<typeof channelAnswer>
+export type ChannelAddedAnswer = z.infer<typeof channelAddedAnswer>
 export type ErrorAnswer = z.infer<typeof errorAnswer>
 export type ErrorContentAnswer = z.infer<typeof errorContentAnswer>
 export type CommandAnswer = z.infer<typeof commandAnswer>
 export type WholeCommandAnswer = z.infer<typeof wholeCommandAnswer>
 export type EventAnswer = z.infer<typeof eventAnswer>
-
-const iso = (ms: number) => new Date(ms).toISOString()
-
-export const statusOf = (host: Host): StatusAnswer => {
-  const { startedAt, ...status } = host.status()
-  const choice = host.agents()?.choice
-  return {
-    ...status,
-    started_at: startedAt,
-    uptime_s: Math.max(0, Math.floor((Date.now() - Date.parse(startedAt)) / 1000)),
-    agents_enabled: host.config.agents.enabled === 'yes',
-    sandbox: choice
-      ? {
-          name: choice.sandbox?.name ?? 'none',
-          isolated: choice.sandbox?.isolated ?? false,
-          warning: choice.warning ?? (choice.sandbox ? null : choice.reason),
-        }
-      : null,
-    model_warning: host.agents()?.modelWarning() ?? null,
-    problem: host.retries.problem() ?? null,
-  }
-}
-
-export const messageOf = (row: MessageRow): MessageAnswer => ({
-  id: row.id,
-  group: row.group,
-  jid: row.jid,
-  kind: row.kind,
-  text: row.text,
-  sender: row.sender,
-  status: row.status,
-  created_at: iso(row.createdAt),
-  sent_at: row.sentAt === null ? null : iso(row.sentAt),
-  attempts: row.attempts,
-  error: row.error,
-  message_id: row.messageId,
-  speech: row.speech,
-  ...(row.attachments && { attachments: [...row.attachments] }),
-})
-
-export const commandOf = (row: CommandRow | CommandEvent): CommandAnswer => ({
-  seq: row.seq,
-  group: row.group,
-  ...('directory' in row && { directory: row.directory }),
-  file: row.file,
-  dialect: row.dialect,
-  type: row.type,
-  request_id: row.requestId,
-  outcome: row.outcome,
-  received_at: iso(row.receivedAt),
-  took_us: row.tookUs,
-  ...('waitedMs' in row && { waited_ms: row.waitedMs, repeated: row.repeated }),
-})
+export type AuditEntryAnswer = z.infer<typeof auditEntryAnswer>
+export type AuditReportAnswer = z.infer<typeof auditReportAnswer>
+export type OccurrenceAnswer = z.infer<typeof occurrenceAnswer>
+export type UpcomingAnswer = z.infer<typeof upcomingAnswer>
+export type RunAnswer = z.infer<typeof runAnswer>
+export type TranscriptAnswer = z.infer<typeof transcriptAnswer>
+export type UsageAnswer = z.infer<typeof usageAnswer>
+export type ApprovalRuleAnswer = z.infer<typeof approvalRuleAnswer>
+export type TaintsAnswer = z.infer<typeof taintsAnswer>
+export type RequestsAnswer = z.infer<typeof requestsAnswer>
+export type ServicesAnswer = z.infer<typeof servicesAnswer>
+export type Checkup = z.infer<typeof checkupAnswer>
+export type MeAnswer = z.infer<typeof meAnswer>
+export type SessionsAnswer = z.infer<typeof sessionsAnswer>
+export type OverviewAnswer = z.infer<typeof overviewAnswer>
+export type SettingsAnswer = z.infer<typeof settingsAnswer>
+export type FeedEventAnswer = z.infer<typeof feedEventAnswer>

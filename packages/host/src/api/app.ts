@@ -30,8 +30,9 @@ export function createApi(host: Host, options: ApiOptions = {}): Hono {
   const context = { host, signal, heartbeatMs, eventBufferBytes }
   mount(app, '', hostRoutes, context)
   mount(app, '', healthRoutes, context)
+  for (const { path, routes } of host.routes) mount(app, path, routes, undefined)
   mount(app, '', metricsRoutes, context)
-  mount(app, '', documentRoutes, undefined)
+  mount(app, '', documentRoutes, host.routes)
   if (options.chat) {
     const { store, config } = host
     const usual = { heartbeatMs: 15_000, eventBufferBytes: 4_194_304 }

@@ -5,32 +5,22 @@ import { operator } from '../chat/approvals/approvers.ts'
 import { cardOf, findApproval } from '../chat/approvals/card.ts'
 import { revokeRule } from '../chat/approvals/rules.ts'
 import type { Config } from '../config.ts'
-import type { ApprovalRow, RuleRow } from '../store/approvals.ts'
+import { isoOf } from '../store/entities/instant.ts'
+import type { ApprovalRow } from '../store/types.ts'
+import { approvalRuleAnswer, approvalRulesAnswer, rule } from './answers.ts'
 import {
+  approvalsAnswer,
   decisionRequest,
   type ListedApprovalAnswer,
-  listedApprovalAnswer,
   type WholeApprovalAnswer,
   wholeApprovalAnswer,
 } from './chat-answers.ts'
 import { ApiError } from './failure.ts'
-import { type HostContext, hostRoute as route } from './host-context.ts'
+import type { HostContext } from './host.ts'
 import { flag, present, whole } from './requests.ts'
-import { iso, notFound, type Route, unavailable } from './route.ts'
+import { notFound, type Route, routesOf, unavailable } from './route.ts'
 
-export const approvalsAnswer = z.array(listedApprovalAnswer)
-
-export const approvalRuleAnswer = z.object({
-  id: z.int(),
-  group: z.string(),
-  name: z.string().describe('the command or the tool'),
-  summary: z.string(),
-  digest: z.string().describe('of the name and of all that was in it: nothing else is allowed'),
-  made_by: z.string(),
-  created_at: z.iso.datetime(),
-})
-export const approvalRulesAnswer = z.array(approvalRuleAnswer)
-export type ApprovalRuleAnswer = z.infer<typeof approvalRuleAnswer>
+const route = routesOf<HostContext>('approvals')
 
 const approvalsQuery = z.object({
   group: folderSchema.optional(),
@@ -38,15 +28,11 @@ const approvalsQuery = z.object({
   limit: whole(1, 1000).optional(),
 })
 const byId = z.object({ id: z.string().min(1).max(1000) })
-const tag = 'approvals'
 
 /** What agents are not to do without a person: to be seen, decided, and, where it was allowed always, taken back. */
 export const approvalRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/approvals',
+  route.get('/approvals', {
     summary: 'What waits for a person’s decision, or was decided, oldest first',
-    tag,
     role: 'viewer',
     query: approvalsQuery,
     answer: approvalsAnswer,
@@ -56,11 +42,8 @@ export const approvalRoutes: readonly Route<HostContext>[] = [
         .toReversed()
         .map(row => listedOf(config, row)),
   }),
-  route({
-    method: 'get',
-    path: '/approvals/:id',
+  route.get('/approvals/:id', {
     summary: 'One of them with all that is in it; by its id, or the code while it waits',
-    tag,
     role: 'viewer',
     params: byId,
     answer: wholeApprovalAnswer,
@@ -70,11 +53,8 @@ export const approvalRoutes: readonly Route<HostContext>[] = [
       return wholeOf(config, row, chats?.approvals)
     },
   }),
-  route({
-    method: 'post',
-    path: '/approvals/:id',
+  route.post('/approvals/:id', {
     summary: 'Decide it',
-    tag,
     role: 'approver',
     params: byId,
     body: decisionRequest,
@@ -96,21 +76,15 @@ export const approvalRoutes: readonly Route<HostContext>[] = [
       return wholeOf(config, settled.approval, approvals)
     },
   }),
-  route({
-    method: 'get',
-    path: '/approval-rules',
+  route.get('/approval-rules', {
     summary: 'What people allowed always',
-    tag,
     role: 'viewer',
     query: z.object({ group: folderSchema.optional() }),
     answer: approvalRulesAnswer,
-    handle: ({ host }, { query }) => host.store.approvals.rules(query.group).map(ruleOf),
+    handle: ({ host }, { query }) => host.store.approvals.rules(query.group).map(rule.of),
   }),
-  route({
-    method: 'delete',
-    path: '/approval-rules/:id',
+  route.delete('/approval-rules/:id', {
     summary: 'Take back what was allowed always',
-    tag,
     role: 'admin',
     params: z.object({ id: whole(1, Number.MAX_SAFE_INTEGER) }),
     answer: approvalRuleAnswer,
@@ -118,7 +92,7 @@ export const approvalRoutes: readonly Route<HostContext>[] = [
       const revoked = await revokeRule(store, params.id, Date.now())
       if ('code' in revoked) throw new ApiError(revoked)
       changes.note('approvals')
-      return ruleOf(revoked)
+      return rule.of(revoked)
     },
   }),
 ]
@@ -127,8 +101,8 @@ const listedOf = (config: Pick<Config, 'groups'>, row: ApprovalRow): ListedAppro
   ...cardOf(config, row),
   group: row.group,
   jid: row.jid,
-  created_at: iso(row.createdAt),
-  closed_at: row.closedAt === null ? null : iso(row.closedAt),
+  created_at: isoOf(row.createdAt),
+  closed_at: row.closedAt === null ? null : isoOf(row.closedAt),
 })
 
 /** With all that is in it: whoever allows something always sees exactly what. */
@@ -137,9 +111,3 @@ export const wholeOf = (
   row: ApprovalRow,
   approvals: Pick<Approvals, 'wholeOf'> | undefined,
 ): WholeApprovalAnswer => ({ ...listedOf(config, row), whole: approvals?.wholeOf(row) ?? null })
-
-const ruleOf = ({ madeBy, createdAt, ...rule }: RuleRow): ApprovalRuleAnswer => ({
-  ...rule,
-  made_by: madeBy,
-  created_at: iso(createdAt),
-})

@@ -2,17 +2,14 @@ import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import { searchAudit } from '../guard/audit/search.ts'
 import { verifyAudit } from '../store/audit-verify.ts'
-import {
-  auditAnswer,
-  auditEntryAnswer,
-  auditEntryOf,
-  auditHeadAnswer,
-  auditReportAnswer,
-  auditTime,
-} from './audit-answers.ts'
-import { type HostContext, hostRoute as route } from './host-context.ts'
+import { auditPointSchema } from '../store/entities/audit.ts'
+import { isoOf } from '../store/entities/instant.ts'
+import { auditAnswer, auditEntry, auditEntryAnswer, auditReportAnswer } from './answers.ts'
+import type { HostContext } from './host.ts'
 import { present, whole } from './requests.ts'
-import { notFound, type Route } from './route.ts'
+import { notFound, type Route, routesOf } from './route.ts'
+
+const route = routesOf<HostContext>('guard')
 
 const seqSchema = whole(0, Number.MAX_SAFE_INTEGER)
 const name = z.string().min(1).max(200)
@@ -42,34 +39,25 @@ const verifyQuery = z.object({ head: keptPoint.optional() })
 
 /** What the guard decided, whether all of it is still there, and the proof to keep elsewhere. */
 export const auditRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/audit',
+  route.get('/audit', {
     summary: 'What the guard decided and noted, newest first',
-    tag: 'guard',
     role: 'viewer',
     query: auditQuery,
     answer: auditAnswer,
     async handle({ host }, { query: { before, limit = 100, decided_by, request, ...filter } }) {
       const wanted = present({ ...filter, decidedBy: decided_by, requestId: request })
       const rows = await searchAudit(host.store.audit, wanted, { ...present({ before }), limit })
-      return rows.map(auditEntryOf)
+      return rows.map(auditEntry.of)
     },
   }),
-  route({
-    method: 'get',
-    path: '/audit/head',
+  route.get('/audit/head', {
     summary: 'The last entry’s number and hash, to be kept elsewhere',
-    tag: 'guard',
     role: 'viewer',
-    answer: auditHeadAnswer,
+    answer: auditPointSchema,
     handle: ({ host }) => host.store.audit.head(),
   }),
-  route({
-    method: 'get',
-    path: '/audit/verify',
+  route.get('/audit/verify', {
     summary: 'Whether all of the log is there and unchanged',
-    tag: 'guard',
     role: 'viewer',
     query: verifyQuery,
     answer: auditReportAnswer,
@@ -77,21 +65,18 @@ export const auditRoutes: readonly Route<HostContext>[] = [
       const report = await verifyAudit(host.store.audit, query.head)
       if (!report.ok) return report
       const { anchor, ...rest } = report
-      return { ...rest, removed: anchor.at === null ? null : { until: anchor.seq, at: auditTime(anchor.at) } }
+      return { ...rest, removed: anchor.at === null ? null : { until: anchor.seq, at: isoOf(anchor.at) } }
     },
   }),
-  route({
-    method: 'get',
-    path: '/audit/:seq',
+  route.get('/audit/:seq', {
     summary: 'One entry of the audit log',
-    tag: 'guard',
     role: 'viewer',
     params: z.object({ seq: seqSchema }),
     answer: auditEntryAnswer,
     handle({ host }, { params: { seq } }) {
       const row = host.store.audit.entry(seq)
       if (!row) throw notFound(`The audit log has no entry ${seq}.`)
-      return auditEntryOf(row)
+      return auditEntry.of(row)
     },
   }),
 ]

@@ -1,7 +1,9 @@
-import { jidSchema, payloads } from '@hatchway/protocol'
+import { jidSchema } from '@hatchway/protocol'
 import { z } from 'zod'
-import { decisions } from '../chat/approvals/code.ts'
-import type { ChatEntry } from '../chat/history.ts'
+import { approvalSchema, decisions, questionSchema, shownSchema } from '../store/entities/card.ts'
+import { attachmentSchema } from '../store/entities/file.ts'
+import { incomingSchema, messageSchema } from '../store/entities/message.ts'
+import { wire } from './wire.ts'
 
 /** What the chat routes take and answer, on the daemon's socket and to browsers alike. */
 export const chatStatusAnswer = z.object({
@@ -29,88 +31,53 @@ export const chatAnswer = z
   })
   .meta({ id: 'Chat' })
 
+const question = wire(questionSchema).schema
 export const questionAnswer = z
-  .object({
-    id: z.string(),
-    questions: payloads.ask_user.shape.questions,
-    answers: z
-      .array(z.object({ answer: z.string(), option: z.int().nullable(), by: z.string() }).nullable())
-      .describe('one for each question; null: nobody has answered it yet'),
-    status: z.enum(['open', 'answered', 'expired', 'withdrawn']),
-  })
+  .object({ id: z.string() })
+  .extend(question.pick({ questions: true, answers: true, status: true }).shape)
   .meta({ id: 'Question' })
 
 export const listedQuestionAnswer = questionAnswer
+  .extend(question.pick({ group: true, jid: true, created_at: true, expires_at: true }).shape)
   .extend({
-    group: z.string(),
-    jid: z.string(),
-    created_at: z.iso.datetime(),
-    expires_at: z.iso.datetime(),
     can_answer: z.boolean().describe('whether it can be answered here; others in the place of their chat'),
   })
   .meta({ id: 'ListedQuestion' })
 export const questionsAnswer = z.array(listedQuestionAnswer)
 
-const shown = z.object({
-  fields: z.array(
-    z.object({
-      name: z.string(),
-      text: z.string().describe('as people are to see it: a text is quoted and escaped'),
-      more: z.int().optional().describe('so many characters of it are left out'),
-      note: z.string().optional().describe('what a reader could overlook, such as mixed alphabets'),
-    }),
-  ),
-  more: z.int().describe('so many characters are left out'),
-})
-
+const approval = wire(approvalSchema).schema
 export const approvalAnswer = z
-  .object({
-    id: z.string(),
-    action: z.object({ name: z.string(), summary: z.string(), payload: shown }),
-    why: z.string(),
-    status: z.enum(['open', 'allowed', 'denied', 'expired', 'withdrawn']),
-    decided_by: z.string().nullable(),
-    words: z.string().nullable().describe('what they said along with it'),
+  .object({ id: z.string(), action: approvalSchema.shape.action.omit({ always: true }) })
+  .extend(approval.pick({ why: true, status: true, decided_by: true, words: true }).shape)
+  .extend({
     always: z.boolean().describe('whether exactly this is allowed from now on'),
-    expires_at: z.iso.datetime(),
+    expires_at: approval.shape.expires_at,
     can_decide: z.boolean().describe('whether it is open, and the operator’s to decide'),
     can_always: z.boolean().describe('whether it may be allowed from now on, too'),
   })
   .meta({ id: 'Approval' })
 
 export const listedApprovalAnswer = approvalAnswer
-  .extend({
-    group: z.string(),
-    jid: z.string(),
-    created_at: z.iso.datetime(),
-    closed_at: z.iso.datetime().nullable(),
-  })
+  .extend(approval.pick({ group: true, jid: true, created_at: true, closed_at: true }).shape)
   .meta({ id: 'ListedApproval' })
+export const approvalsAnswer = z.array(listedApprovalAnswer)
 
 export const wholeApprovalAnswer = listedApprovalAnswer.extend({
-  whole: shown.nullable().describe('all that is in it; null where it is over'),
+  whole: shownSchema.nullable().describe('all that is in it; null where it is over'),
 })
 
-export const fileAnswer = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    type: z.string(),
-    bytes: z.int(),
-    gone: z.boolean().optional().describe('it is no longer kept'),
-  })
-  .meta({ id: 'File' })
+export const fileAnswer = attachmentSchema.omit({ path: true }).meta({ id: 'File' })
 
 export const entryAnswer = z
   .object({
     key: z.string(),
     direction: z.enum(['in', 'out']),
     jid: z.string(),
-    kind: z.enum(['text', 'reaction', 'question', 'approval']),
+    kind: messageSchema.shape.kind,
     sender: z.string().nullable(),
     text: z.string(),
     at: z.iso.datetime(),
-    status: z.enum(['waiting', 'given', 'used', 'context', 'pending', 'sent', 'failed']),
+    status: z.enum([...incomingSchema.shape.status.options, ...messageSchema.shape.status.options]),
     error: z.string().nullable(),
     attachments: z.array(fileAnswer).optional().describe('files that go along'),
     question: questionAnswer.optional().describe('what the message asks, with the answers so far'),
@@ -177,9 +144,3 @@ export type ApprovalAnswer = z.infer<typeof approvalAnswer>
 export type ListedApprovalAnswer = z.infer<typeof listedApprovalAnswer>
 export type WholeApprovalAnswer = z.infer<typeof wholeApprovalAnswer>
 export type ChatEventAnswer = z.infer<typeof chatEventAnswer>
-
-export const entryOf = ({ at, attachments, ...entry }: ChatEntry): EntryAnswer => ({
-  ...entry,
-  ...(attachments && { attachments: [...attachments] }),
-  at: new Date(at).toISOString(),
-})

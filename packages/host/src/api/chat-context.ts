@@ -3,7 +3,7 @@ import type { Chats } from '../chat/chats.ts'
 import type { Config } from '../config.ts'
 import type { Store } from '../store/types.ts'
 import { ApiError } from './failure.ts'
-import { notFound, routesWith } from './route.ts'
+import { notFound } from './route.ts'
 
 /** What the chats' routes need to be answered. */
 export interface ChatContext {
@@ -17,8 +17,6 @@ export interface ChatContext {
   /** what a reader may be behind before it is sent away, to come back for what it missed */
   eventBufferBytes: number
 }
-
-export const chatRoute = routesWith<ChatContext>()
 
 export function groupOf({ store }: ChatContext, jid: string): Group {
   const group = store.groups().find(candidate => candidate.jid === jid)

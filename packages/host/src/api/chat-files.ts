@@ -5,9 +5,11 @@ import type { Attachments } from '../chat/attachments/attachments.ts'
 import { ServiceRefusal } from '../services/define.ts'
 import { inlineTypes, unknownType } from '../store/attachment-type.ts'
 import { chatJid, fileAnswer } from './chat-answers.ts'
-import { type ChatContext, chatRoute as route, writableChat } from './chat-context.ts'
+import { type ChatContext, writableChat } from './chat-context.ts'
 import { ApiError } from './failure.ts'
-import { notFound, type Route } from './route.ts'
+import { notFound, type Route, routesOf } from './route.ts'
+
+const route = routesOf<ChatContext>('chats')
 
 /**
  * Files to and from the chats. What somebody sent may be anything and is called whatever they like: only pictures are
@@ -22,11 +24,8 @@ const fileHeaders = {
 }
 
 export const fileRoutes: readonly Route<ChatContext>[] = [
-  route({
-    method: 'post',
-    path: '/chats/:jid/files',
+  route.post('/chats/:jid/files', {
     summary: 'Send a file to a chat, to go along with a message',
-    tag: 'chats',
     role: 'approver',
     params: z.object({ jid: chatJid }),
     query: uploadQuery,
@@ -41,11 +40,8 @@ export const fileRoutes: readonly Route<ChatContext>[] = [
       return answering(() => here.receive(group, name, contentOf(request.req.raw)))
     },
   }),
-  route({
-    method: 'get',
-    path: '/files/:id',
+  route.get('/files/:id', {
     summary: 'A file that went along with a message',
-    tag: 'chats',
     role: 'viewer',
     params: z.object({ id: z.string().min(1).max(128) }),
     answer: z.string(),

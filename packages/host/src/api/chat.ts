@@ -1,51 +1,44 @@
 import { z } from 'zod'
 import { version } from '../base/version.ts'
 import { byId, cardOf as cardOfApproval } from '../chat/approvals/card.ts'
-import { cardOf, readHistory } from '../chat/history.ts'
-import { triggerOf } from '../chat/inbound.ts'
+import type { ChatEvent } from '../chat/feed.ts'
+import { type ChatEntry, cardOf, readHistory } from '../chat/history.ts'
+import { triggerOf } from '../chat/trigger.ts'
+import { isoOf } from '../store/entities/instant.ts'
 import { wholeOf } from './approvals.ts'
 import {
   approvalAnswer,
+  type ChatEventAnswer,
   chatEventAnswer,
   chatJid,
   chatStatusAnswer,
   chatsAnswer,
   choiceRequest,
   decisionRequest,
+  type EntryAnswer,
   entriesAnswer,
-  entryOf,
   newEntryAnswer,
   newEntryRequest,
   questionAnswer,
   questionsAnswer,
   wholeApprovalAnswer,
 } from './chat-answers.ts'
-import {
-  type ChatContext,
-  groupOf,
-  isWritable,
-  nameOfChannel,
-  chatRoute as route,
-  writableChat,
-} from './chat-context.ts'
-import { chatEventStream } from './chat-events.ts'
+import { type ChatContext, groupOf, isWritable, nameOfChannel, writableChat } from './chat-context.ts'
 import { fileRoutes, giveFiles } from './chat-files.ts'
 import { ApiError } from './failure.ts'
+import { sentEvents } from './live-stream.ts'
 import { whole } from './requests.ts'
-import { endOf, iso, notFound, type Route } from './route.ts'
-import { eventStreamHeaders } from './sent-events.ts'
+import { notFound, type Route, routesOf } from './route.ts'
+
+const route = routesOf<ChatContext>('chats')
 
 const ofChat = z.object({ jid: chatJid })
 const inChat = ofChat.extend({ id: z.string().min(1).max(1000) })
-const tag = 'chats'
 
 /** The chats: the same routes for the terminal, over the daemon's socket, and for browsers. */
 export const chatRoutes: readonly Route<ChatContext>[] = [
-  route({
-    method: 'get',
-    path: '/status',
+  route.get('/status', {
     summary: 'What whoever writes in the chats should know',
-    tag,
     role: 'viewer',
     answer: chatStatusAnswer,
     handle: ({ config, chats, warning }) => ({
@@ -55,11 +48,8 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
       attachment_bytes: chats.files?.limit ?? 0,
     }),
   }),
-  route({
-    method: 'get',
-    path: '/chats',
+  route.get('/chats', {
     summary: 'The chats, the main one first',
-    tag,
     role: 'viewer',
     answer: chatsAnswer,
     handle(context) {
@@ -86,11 +76,8 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
         }))
     },
   }),
-  route({
-    method: 'get',
-    path: '/chats/:jid/messages',
+  route.get('/chats/:jid/messages', {
     summary: 'What was said in a chat, the newest, oldest first',
-    tag,
     role: 'viewer',
     params: ofChat,
     query: z.object({ limit: whole(1, 1000).optional() }),
@@ -105,11 +92,8 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
       return { entries: entries.map(entryOf), more }
     },
   }),
-  route({
-    method: 'post',
-    path: '/chats/:jid/messages',
+  route.post('/chats/:jid/messages', {
     summary: 'Say something in a chat',
-    tag,
     role: 'approver',
     params: ofChat,
     body: newEntryRequest,
@@ -137,11 +121,8 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
       return request.json({ key, status: received.status }, key === null ? 200 : 201)
     },
   }),
-  route({
-    method: 'get',
-    path: '/questions',
+  route.get('/questions', {
     summary: 'What agents ask in any chat and nobody has answered yet, oldest first',
-    tag,
     role: 'viewer',
     answer: questionsAnswer,
     handle: context =>
@@ -149,16 +130,13 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
         ...cardOf(row),
         group: row.group,
         jid: row.jid,
-        created_at: iso(row.createdAt),
-        expires_at: iso(row.expiresAt),
+        created_at: isoOf(row.createdAt),
+        expires_at: isoOf(row.expiresAt),
         can_answer: isWritable(context, row.jid),
       })),
   }),
-  route({
-    method: 'post',
-    path: '/chats/:jid/questions/:id',
+  route.post('/chats/:jid/questions/:id', {
     summary: 'Answer one question of a card',
-    tag,
     role: 'approver',
     params: inChat,
     body: choiceRequest,
@@ -172,11 +150,8 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
     },
   }),
   // Whichever channel the chat is of: whoever may decide sees the card here as well.
-  route({
-    method: 'get',
-    path: '/chats/:jid/approvals/:id',
+  route.get('/chats/:jid/approvals/:id', {
     summary: 'What a card asks to allow, with all that is in it',
-    tag,
     role: 'viewer',
     params: inChat,
     answer: wholeApprovalAnswer,
@@ -188,11 +163,8 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
       return wholeOf(config, row, chats.approvals)
     },
   }),
-  route({
-    method: 'post',
-    path: '/chats/:jid/approvals/:id',
+  route.post('/chats/:jid/approvals/:id', {
     summary: 'Decide what a card asks to allow',
-    tag,
     role: 'approver',
     params: inChat,
     body: decisionRequest,
@@ -206,24 +178,32 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
     },
   }),
   ...fileRoutes,
-  route({
-    method: 'get',
-    path: '/events',
+  route.get('/events', {
     summary: 'What happens in the chats, as server-sent events; `Last-Event-ID` or `after` goes on',
-    tag,
     role: 'viewer',
     query: z.object({ after: z.string().max(64).optional() }),
     answer: chatEventAnswer,
     gives: 'text/event-stream',
     isStream: true,
-    handle({ chats, signal, heartbeatMs, eventBufferBytes }, { query: { after }, request, caller }) {
-      const stream = chatEventStream(chats, {
-        after: request.req.header('last-event-id') ?? after,
-        heartbeatMs,
-        bufferBytes: eventBufferBytes,
-        signal: endOf(signal, caller),
-      })
-      return request.body(stream, 200, eventStreamHeaders)
-    },
+    handle: ({ chats: { feed, web }, ...limits }, { query: { after }, request, caller }) =>
+      sentEvents(
+        request,
+        caller,
+        { ...limits, after },
+        {
+          log: feed,
+          hello: complete => ({ kind: 'hello', complete, typing: [...web.typingIn()] }),
+          dataOf: event => JSON.stringify(eventOf(event)),
+        },
+      ),
   }),
 ]
+
+const entryOf = ({ at, attachments, ...entry }: ChatEntry): EntryAnswer => ({
+  ...entry,
+  ...(attachments && { attachments: [...attachments] }),
+  at: isoOf(at),
+})
+
+const eventOf = (event: ChatEvent): ChatEventAnswer =>
+  event.kind === 'entry' ? { kind: 'entry', entry: entryOf(event.entry) } : event

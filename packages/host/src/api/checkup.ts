@@ -1,49 +1,10 @@
 import { mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { dialectNameSchema } from '@hatchway/protocol'
-import { z } from 'zod'
 import { layoutOf } from '../base/layout.ts'
 import { isStorageFailure } from '../base/storage-failure.ts'
 import { lookAside } from '../store/inspect-aside.ts'
+import type { Checkup } from './answers.ts'
 import type { Host } from './host.ts'
-
-const health = z.object({ name: z.string(), ok: z.boolean(), text: z.string() })
-
-/** What only whoever has the data directory can tell the doctor. */
-export const checkupAnswer = z.object({
-  store: z
-    .object({
-      version: z.int(),
-      newest: z.int(),
-      damage: z.array(z.string()),
-      installation: z.string().nullable(),
-      groups: z.array(
-        z.object({
-          folder: z.string(),
-          jid: z.string(),
-          main: z.boolean(),
-          dialect: dialectNameSchema,
-          uid: z.int().nullable().describe('of its agents, where the host is root'),
-        }),
-      ),
-      messages: z.object({ pending: z.int(), failed: z.int() }),
-      latest: z.number().nullable(),
-      audit: z.object({ ok: z.boolean(), message: z.string() }),
-    })
-    .nullable()
-    .describe('null: there is no room for the copy that is looked at'),
-  clock_jump_ms: z.number().describe('how far the clock was set since the daemon began'),
-  modes: z.record(z.string(), z.enum(['events', 'polling'])),
-  channels: z.record(z.string(), z.string()).describe('the channel of each group’s chat'),
-  webhook: z.string().nullable().describe('why there is none'),
-  troubled: z
-    .array(z.object({ channel: z.string(), waiting: z.int(), error: z.string() }))
-    .describe('channels that could not deliver something yet, and what they said last'),
-  services: z.array(health),
-  problem: z.string().nullable().describe('why nothing can be stored at the moment'),
-  model: z.string().nullable().describe('what keeps agents from asking their model'),
-})
-export type Checkup = z.infer<typeof checkupAnswer>
 
 /** Integrity is checked on a copy, in another thread: a large database would keep everybody waiting for seconds. */
 export async function checkUp(host: Host): Promise<Checkup> {
@@ -60,7 +21,10 @@ export async function checkUp(host: Host): Promise<Checkup> {
     channels: Object.fromEntries(
       groups.map(({ folder, jid }) => [folder, host.chats?.channelOf(jid)?.name ?? 'none']),
     ),
-    webhook: host.chats?.webhook.problem ?? null,
+    channel_problems: (host.chats?.channels.all() ?? []).flatMap(channel => {
+      const problem = channel.problem?.()
+      return problem === undefined ? [] : [{ channel: channel.name, problem }]
+    }),
     troubled: troubledIn(host),
     services:
       host

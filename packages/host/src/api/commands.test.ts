@@ -1,9 +1,8 @@
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { expect, test } from 'vitest'
-import { until } from '../../proof/live.ts'
-import { type CommandAnswer, commandsAnswer, wholeCommandAnswer } from './answers.ts'
-import { feedEventAnswer } from './feed.ts'
+import { until } from '../../../testing/src/until.ts'
+import { type CommandAnswer, commandsAnswer, feedEventAnswer, wholeCommandAnswer } from './answers.ts'
 import { begin, byLink, openDaemon } from './testing.ts'
 
 async function openMain(data?: string) {

@@ -2,21 +2,23 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import { searchAudit } from '../guard/audit/search.ts'
+import { isoOf } from '../store/entities/instant.ts'
 import type { CommandRow, Store } from '../store/types.ts'
 import {
-  commandOf,
+  auditEntry,
+  command,
   commandsAnswer,
   eventAnswer,
   type WholeCommandAnswer,
   wholeCommandAnswer,
 } from './answers.ts'
-import { auditEntryOf } from './audit-answers.ts'
 import { eventStream } from './events.ts'
-import type { Host } from './host.ts'
-import { type HostContext, hostRoute as route } from './host-context.ts'
+import type { Host, HostContext } from './host.ts'
 import { readRefused } from './refused-content.ts'
 import { page, position, present } from './requests.ts'
-import { endOf, iso, notFound, type Route } from './route.ts'
+import { endOf, notFound, type Route, routesOf } from './route.ts'
+
+const route = routesOf<HostContext>('commands')
 
 const outcomes = { '1': true, '0': false, open: 'open' } as const
 const commandsQuery = z.object({
@@ -32,11 +34,8 @@ const commandsQuery = z.object({
 
 /** The commands that were handled, as they come and one by one. */
 export const commandRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/commands',
+  route.get('/commands', {
     summary: 'The newest commands that match, oldest first',
-    tag: 'commands',
     role: 'viewer',
     query: commandsQuery,
     answer: commandsAnswer,
@@ -46,14 +45,11 @@ export const commandRoutes: readonly Route<HostContext>[] = [
         ...(ok === undefined ? {} : { ok: outcomes[ok] }),
         limit,
       })
-      return rows.map(commandOf)
+      return rows.map(command.of)
     },
   }),
-  route({
-    method: 'get',
-    path: '/commands/:seq',
+  route.get('/commands/:seq', {
     summary: 'One command: what came, from whom, each step, and what was decided',
-    tag: 'commands',
     role: 'viewer',
     params: z.object({ seq: position }),
     answer: wholeCommandAnswer,
@@ -63,11 +59,8 @@ export const commandRoutes: readonly Route<HostContext>[] = [
       return wholeOf(host, row)
     },
   }),
-  route({
-    method: 'get',
-    path: '/events',
+  route.get('/events', {
     summary: 'Commands as they become durable, one JSON object a line',
-    tag: 'commands',
     role: 'viewer',
     query: z.object({ group: folderSchema.optional() }),
     answer: eventAnswer,
@@ -112,13 +105,13 @@ async function wholeOf(host: Host, row: CommandRow): Promise<WholeCommandAnswer>
       ? []
       : await searchAudit(store.audit, { group: row.group, requestId }, { limit: 20 })
   return {
-    ...commandOf({ ...row, requestId: requestId ?? null }),
+    ...command.of({ ...row, requestId: requestId ?? null }),
     ...(row.reply !== null && row.requestId === null ? { repeated: true } : {}),
     waited_ms: Math.max(0, Math.round(row.receivedAt - row.mtimeUs / 1000)),
     ...refusedOf(host, row),
     sender: { group: row.group, dialect: row.dialect, main: store.group(row.group)?.main ?? false },
     steps: stepsOf(host, row),
-    audit: audit.map(auditEntryOf),
+    audit: audit.map(auditEntry.of),
   }
 }
 
@@ -136,23 +129,20 @@ function refusedOf(host: Host, row: CommandRow): Pick<WholeCommandAnswer, 'conte
 }
 
 type Step = WholeCommandAnswer['steps'][number]
-const lastInstant = Date.UTC(9999, 11, 31)
 
 function stepsOf(host: Host, row: CommandRow): Step[] {
   const claimed = row.receivedAt - row.tookUs / 1000
-  // Its writer chose this time, which may be any.
-  const written = Math.min(Math.max(row.mtimeUs / 1000, 0), lastInstant)
   const steps: Step[] = [
-    { name: 'written', at: iso(written), note: `${row.directory}/${row.file}` },
-    { name: 'claimed', at: iso(claimed) },
-    { name: 'decided', at: iso(row.receivedAt), note: verdictOf(row) },
+    { name: 'written', at: isoOf(row.mtimeUs / 1000), note: `${row.directory}/${row.file}` },
+    { name: 'claimed', at: isoOf(claimed) },
+    { name: 'decided', at: isoOf(row.receivedAt), note: verdictOf(row) },
   ]
   const answeredAt = host.meter.answeredAt(row.seq)
-  if (answeredAt !== undefined) steps.push({ name: 'answered', at: iso(answeredAt) })
+  if (answeredAt !== undefined) steps.push({ name: 'answered', at: isoOf(answeredAt) })
   else if (row.reply && row.outcome) {
     steps.push({
       name: 'answered',
-      at: iso(row.receivedAt),
+      at: isoOf(row.receivedAt),
       note: 'in the same moment, or before the host was last started',
     })
   }

@@ -3,11 +3,12 @@ import { folderSchema, resultSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import { layoutOf } from '../base/layout.ts'
 import { errorContentAnswer, errorsAnswer } from './answers.ts'
-import type { Host } from './host.ts'
-import { type HostContext, hostRoute as route } from './host-context.ts'
+import type { Host, HostContext } from './host.ts'
 import { readRefused } from './refused-content.ts'
 import { flag, largestPage, whole } from './requests.ts'
-import { notFound, type Route, resultOf } from './route.ts'
+import { notFound, type Route, resultOf, routesOf } from './route.ts'
+
+const route = routesOf<HostContext>('errors')
 
 const errorsQuery = z.object({
   group: folderSchema.optional(),
@@ -18,11 +19,8 @@ const byId = z.object({ id: z.string().min(1).max(256) })
 
 /** What was refused, why, and having it handled again. */
 export const errorRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/errors',
+  route.get('/errors', {
     summary: 'Refused files, the newest, oldest first',
-    tag: 'errors',
     role: 'viewer',
     query: errorsQuery,
     answer: errorsAnswer,
@@ -31,11 +29,8 @@ export const errorRoutes: readonly Route<HostContext>[] = [
         .list({ newest: limit, ...(group === undefined ? {} : { inbox: group }) })
         .filter(entry => code === undefined || entry.code === code),
   }),
-  route({
-    method: 'get',
-    path: '/errors/:id',
+  route.get('/errors/:id', {
     summary: 'One refused file; its beginning only where it is asked for',
-    tag: 'errors',
     role: 'viewer',
     params: byId,
     query: z.object({ content: flag.optional() }),
@@ -48,11 +43,8 @@ export const errorRoutes: readonly Route<HostContext>[] = [
       return { ...entry, content: entry.kept ? readRefused(path, host.config.limits.fileBytes) : null }
     },
   }),
-  route({
-    method: 'post',
-    path: '/errors/:id/replay',
+  route.post('/errors/:id/replay', {
     summary: 'Have a refused file handled again',
-    tag: 'errors',
     role: 'admin',
     params: byId,
     answer: resultSchema,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CommandEvent } from '../intake/command-event.ts'
+import type { CommandEvent } from '../store/types.ts'
 import { type EventAnswer, eventAnswer } from './answers.ts'
 import { eventStream } from './events.ts'
 

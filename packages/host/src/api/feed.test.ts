@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { post } from '@hatchway/spool'
 import { expect, test } from 'vitest'
-import { until } from '../../proof/live.ts'
-import { createRandom } from '../../proof/random.ts'
+import { createRandom } from '../../../testing/src/random.ts'
+import { until } from '../../../testing/src/until.ts'
+import { type FeedEventAnswer, feedEventAnswer } from './answers.ts'
 import { createApi } from './app.ts'
-import { type FeedEventAnswer, feedEventAnswer } from './feed.ts'
 import { begin, byLink, openDaemon } from './testing.ts'
 
 async function openFamily() {

@@ -1,21 +1,20 @@
 import { folderSchema, type Group, payloads, resultSchema } from '@hatchway/protocol'
 import { z } from 'zod'
 import { folderContext } from '../store/contexts.ts'
+import { isoOf } from '../store/entities/instant.ts'
 import { type GroupAnswer, groupAnswer, groupsAnswer, newGroupRequest, wipedAnswer } from './answers.ts'
-import type { Host } from './host.ts'
-import { type HostContext, hostRoute as route } from './host-context.ts'
+import type { Host, HostContext } from './host.ts'
 import { present } from './requests.ts'
-import { iso, notFound, type Route, resultOf, unavailable } from './route.ts'
+import { notFound, type Route, resultOf, routesOf, unavailable } from './route.ts'
+
+const route = routesOf<HostContext>('groups')
 
 const byFolder = z.object({ folder: folderSchema })
 
 /** The registered groups, and what an operator does for one. */
 export const groupRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/groups',
+  route.get('/groups', {
     summary: 'The registered groups and what each may do',
-    tag: 'groups',
     role: 'viewer',
     answer: groupsAnswer,
     handle({ host }) {
@@ -23,11 +22,8 @@ export const groupRoutes: readonly Route<HostContext>[] = [
       return host.store.groups().map(answerOf)
     },
   }),
-  route({
-    method: 'post',
-    path: '/groups',
+  route.post('/groups', {
     summary: 'Register a group',
-    tag: 'groups',
     role: 'admin',
     body: newGroupRequest,
     answer: groupAnswer,
@@ -37,22 +33,16 @@ export const groupRoutes: readonly Route<HostContext>[] = [
       return answersOf(host)(registered(host, group.folder))
     },
   }),
-  route({
-    method: 'delete',
-    path: '/groups/:folder',
+  route.delete('/groups/:folder', {
     summary: 'Remove a group; its tasks are cancelled, its files are kept',
-    tag: 'groups',
     role: 'admin',
     params: byFolder,
     answer: resultSchema,
     handle: async ({ host }, { params }) => resultOf(await host.removeGroup(params.folder)),
   }),
-  route({
-    method: 'post',
-    path: '/groups/:folder/wipe',
+  route.post('/groups/:folder/wipe', {
     summary:
       'Remove the folder, home and worktree of a group, registered or not, and forget what it has read',
-    tag: 'groups',
     role: 'admin',
     params: byFolder,
     answer: wipedAnswer,
@@ -61,11 +51,8 @@ export const groupRoutes: readonly Route<HostContext>[] = [
       return wipedAnswer.parse(resultOf(await host.wipeGroup(params.folder)))
     },
   }),
-  route({
-    method: 'post',
-    path: '/groups/:folder/reset',
+  route.post('/groups/:folder/reset', {
     summary: 'End the session of a group’s agent; the next one begins anew',
-    tag: 'groups',
     role: 'admin',
     params: byFolder,
     body: payloads.reset_context,
@@ -73,11 +60,8 @@ export const groupRoutes: readonly Route<HostContext>[] = [
     handle: async ({ host }, { params, body: payload }) =>
       resultOf(await host.perform({ type: 'reset_context', payload }, registered(host, params.folder))),
   }),
-  route({
-    method: 'post',
-    path: '/groups/:folder/finish',
+  route.post('/groups/:folder/finish', {
     summary: 'Count the scheduled run of a group as done',
-    tag: 'groups',
     role: 'admin',
     params: byFolder,
     answer: resultSchema,
@@ -109,8 +93,8 @@ function answersOf(host: Host): (group: Group) => GroupAnswer {
     return {
       ...group,
       ...(mode === undefined ? {} : { mode }),
-      last_activity: activeAt === undefined ? group.last_activity : iso(activeAt),
-      sandbox: settings?.sandbox ?? opened?.choice.sandbox?.name ?? agents.sandbox,
+      last_activity: activeAt === undefined ? group.last_activity : isoOf(activeAt),
+      sandbox: settings?.sandbox ?? opened?.choice().sandbox?.name ?? agents.sandbox,
       driver: settings?.driver ?? agents.driver,
       repo: settings?.repo ?? null,
       mounts: settings?.mounts ?? [],

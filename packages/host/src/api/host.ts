@@ -1,4 +1,4 @@
-import type { Command, Group, HostOffer, Outcome } from '@hatchway/protocol'
+import type { AnyCommand, Group, HostOffer, Outcome } from '@hatchway/protocol'
 import type { Quarantine, WatchMode } from '@hatchway/spool'
 import type { Changes } from '../base/metrics/changes.ts'
 import type { Meter } from '../base/metrics/meter.ts'
@@ -8,16 +8,13 @@ import type { NewGroup } from '../commands/groups.ts'
 import type { Work } from '../commands/service-tools.ts'
 import type { HostRules } from '../commands/types.ts'
 import type { Config } from '../config.ts'
-import type { CommandEvent } from '../intake/command-event.ts'
-import type { Deploys } from '../plugins/deploy/deploys.ts'
-import type { PeriodicAgents } from '../plugins/periodic/periodic.ts'
-import type { Worktrees } from '../plugins/worktrees/worktrees.ts'
 import type { RunQueue } from '../runs/run-queue.ts'
 import type { Scheduler } from '../runs/scheduler/scheduler.ts'
 import type { Choice } from '../sandboxes/choose.ts'
 import type { Catalogue } from '../services/catalogue.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
-import type { Store } from '../store/types.ts'
+import type { CommandEvent, Store } from '../store/types.ts'
+import type { PluginRoutes, PublicRoutes } from './routes.ts'
 
 export interface HostStatus {
   version: string
@@ -35,7 +32,7 @@ export interface HostStatus {
 export interface OpenRuns {
   queue: RunQueue
   scheduler: Scheduler
-  choice: Choice
+  choice(): Choice
   /** what keeps agents from asking their model, as far as is known */
   modelWarning(): string | undefined
   stop(): Promise<void>
@@ -46,22 +43,37 @@ export interface HostWork {
   rules: HostRules
   /** for requests of the kind `work` */
   work(name: string): Work | undefined
-  periodic: PeriodicAgents
-  /** undefined: no repository is configured */
-  worktrees: Worktrees | undefined
-  deploys: Deploys
+  /** what a command of this type would have done for the group */
+  workFor(command: string, folder: string): Work | undefined
   /** what the group's agent is told that this host does for it now */
   offersTo(group: Group): readonly HostOffer[]
 }
 
+/** What plugins tell people, and what they are told of this process. */
+export interface PluginStates {
+  /** by the kind of change: another text means that something has changed */
+  signs(): readonly (readonly [kind: string, text: string])[]
+  /** how much is under way, by its name in the overview */
+  waiting(): Readonly<Record<string, number>>
+  /** agents cannot be run by this process */
+  failed(): void
+  /** the start is over */
+  ready(): Promise<void>
+}
+
 /** What the API needs of the host; the daemon has it running, the command line opens it for a moment. */
 export interface Host {
+  /** what plugins add to the API, and below which path */
+  routes: PluginRoutes
+  /** what plugins add to the web server for programs on other machines */
+  publicRoutes: PublicRoutes
+  plugins: PluginStates
   config: Config
   store: Store
   quarantine: Quarantine
   status(): HostStatus
   /** does what an agent could ask for, with an operator's rights */
-  perform(command: Command, about?: Group): Promise<Outcome>
+  perform(command: AnyCommand, about?: Group): Promise<Outcome>
   addGroup(group: NewGroup): Promise<Outcome>
   removeGroup(folder: string): Promise<Outcome>
   /** forgets what a context has read; whether it had read anything */
@@ -92,4 +104,14 @@ export interface Host {
   /** begins to hear people, to run agents and to keep the schedule */
   startAgents(): Promise<void>
   stop(): Promise<void>
+}
+
+/** What routes about the host need to be answered. */
+export interface HostContext {
+  host: Host
+  /** ends the event streams */
+  signal: AbortSignal
+  heartbeatMs: number
+  /** what a reader of an event stream may be behind */
+  eventBufferBytes: number
 }

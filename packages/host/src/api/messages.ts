@@ -1,9 +1,11 @@
 import { folderSchema } from '@hatchway/protocol'
 import { z } from 'zod'
-import { messageOf, messagesAnswer } from './answers.ts'
-import { type HostContext, hostRoute as route } from './host-context.ts'
+import { message, messagesAnswer } from './answers.ts'
+import type { HostContext } from './host.ts'
 import { largestPage, page, present, whole } from './requests.ts'
-import type { Route } from './route.ts'
+import { type Route, routesOf } from './route.ts'
+
+const route = routesOf<HostContext>('messages')
 
 const messagesQuery = z.object({
   group: folderSchema.optional(),
@@ -17,12 +19,9 @@ const mostCharacters = 8_000_000
 
 /** What agents said, and whether it was delivered. */
 export const messageRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/messages',
+  route.get('/messages', {
     summary:
       'What agents said, oldest first, and whether it was delivered; fewer than asked for where they are long: the rest comes `after` the last of them, and of the `last` the older are left out',
-    tag: 'messages',
     role: 'viewer',
     query: messagesQuery,
     answer: messagesAnswer,
@@ -32,7 +31,7 @@ export const messageRoutes: readonly Route<HostContext>[] = [
         last === undefined
           ? host.store.messages({ ...filter, ...present({ after }), limit, characters: mostCharacters })
           : host.store.latestMessages({ ...filter, limit: last, characters: mostCharacters }).rows
-      return rows.map(messageOf)
+      return rows.map(message.of)
     },
   }),
 ]

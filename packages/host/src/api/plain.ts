@@ -1,27 +1,23 @@
 import { z } from 'zod'
 import { prometheusText } from '../base/metrics/prometheus.ts'
 import { version } from '../base/version.ts'
-import { type HostContext, hostRoute as route } from './host-context.ts'
-import type { Route } from './route.ts'
+import type { HostContext } from './host.ts'
+import { type Route, routesOf } from './route.ts'
 import { waitingIn } from './status.ts'
+
+const route = routesOf<HostContext>('operations')
 
 /** For programs that look after the host. They say whether, and nothing else. */
 export const healthRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/healthz',
+  route.get('/healthz', {
     summary: 'Whether the process answers',
-    tag: 'operations',
     role: 'anyone',
     answer: z.literal('ok'),
     gives: 'text/plain',
     handle: (_, { request }) => request.text('ok'),
   }),
-  route({
-    method: 'get',
-    path: '/readyz',
+  route.get('/readyz', {
     summary: 'Whether files are being taken; 503 if not',
-    tag: 'operations',
     role: 'anyone',
     answer: z.literal('ok'),
     gives: 'text/plain',
@@ -31,11 +27,8 @@ export const healthRoutes: readonly Route<HostContext>[] = [
 
 /** On the daemon's socket always; to others where the configuration says so. */
 export const metricsRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/metrics',
+  route.get('/metrics', {
     summary: 'Figures in Prometheus’ text format',
-    tag: 'operations',
     role: 'anyone',
     answer: z.string(),
     gives: 'text/plain',

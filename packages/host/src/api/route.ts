@@ -62,42 +62,61 @@ type Sent<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: Sent<T[Key]> }
     : T
 
-/** For routes that need `Context` to be answered. A handler that needs more than its answer returns a response itself. */
-export const routesWith =
-  <Context>() =>
-  <
-    A extends z.ZodType,
-    P extends z.ZodObject = z.ZodObject<Record<never, never>>,
-    Q extends z.ZodObject = z.ZodObject<Record<never, never>>,
-    B extends z.ZodType = z.ZodUndefined,
-  >({
-    handle,
-    ...description
-  }: Description & {
-    params?: P
-    query?: Q
-    body?: B
-    answer: A
-    handle(
-      context: Context,
-      input: Input<z.output<P>, z.output<Q>, z.output<B>>,
-    ): Sent<z.output<A>> | Response | Promise<Sent<z.output<A>> | Response>
-  }): Route<Context> => ({
-    ...description,
-    async respond(context, request, caller) {
-      const { params = nothing, query = nothing, body = z.undefined(), status = 200 } = description
-      const given = await handle(context, {
-        params: parsed<P>(params, request.req.param()),
-        query: parsed<Q>(query, request.req.query()),
-        body: parsed<B>(body, description.body ? await bodyOf(request.req.raw) : undefined),
-        request,
-        caller,
-      })
-      return given instanceof Response ? given : request.json(given, status === 302 ? 200 : status)
-    },
-  })
+type Definition<Context, A, P, Q, B> = Omit<Description, 'method' | 'path' | 'tag'> & {
+  params?: P
+  query?: Q
+  body?: B
+  answer: A
+  /** one that needs more than its answer returns a response itself */
+  handle(
+    context: Context,
+    input: Input<z.output<P>, z.output<Q>, z.output<B>>,
+  ): Sent<z.output<A>> | Response | Promise<Sent<z.output<A>> | Response>
+}
+
+/** For routes about one thing that need `Context` to be answered: `.get('/tasks', {…})`. */
+export function routesOf<Context>(tag: string) {
+  const taking =
+    (method: Description['method']) =>
+    <
+      A extends z.ZodType,
+      P extends z.ZodObject = z.ZodObject<Record<never, never>>,
+      Q extends z.ZodObject = z.ZodObject<Record<never, never>>,
+      B extends z.ZodType = z.ZodUndefined,
+    >(
+      path: string,
+      { handle, ...description }: Definition<Context, A, P, Q, B>,
+    ): Route<Context> => ({
+      ...description,
+      method,
+      path,
+      tag,
+      async respond(context, request, caller) {
+        const { params = nothing, query = nothing, body = z.undefined(), status = 200 } = description
+        const given = await handle(context, {
+          params: parsed<P>(params, request.req.param()),
+          query: parsed<Q>(query, request.req.query()),
+          body: parsed<B>(body, description.body ? await bodyOf(request.req.raw) : undefined),
+          request,
+          caller,
+        })
+        return given instanceof Response ? given : request.json(given, status === 302 ? 200 : status)
+      },
+    })
+  return { get: taking('get'), post: taking('post'), patch: taking('patch'), delete: taking('delete') }
+}
 
 const nothing = z.object({})
+
+/** The same routes with what they need put in. */
+export const bindRoutes = <Context>(
+  routes: readonly Route<Context>[],
+  context: Context,
+): readonly Route<unknown>[] =>
+  routes.map(route => ({
+    ...route,
+    respond: (_, request, caller) => route.respond(context, request, caller),
+  }))
 
 /** The schema is the one that was described, or the empty one that stands for it. */
 const parsed = <S extends z.ZodType>(schema: z.ZodType, value: unknown): z.output<S> =>
@@ -146,5 +165,3 @@ export const endOf = (signal: AbortSignal, { until }: Caller): AbortSignal =>
 
 export const notFound = (message: string) => new ApiError(refusal('not_found', message))
 export const unavailable = (message: string) => new ApiError(refusal('unavailable', message))
-
-export const iso = (ms: number) => new Date(ms).toISOString()

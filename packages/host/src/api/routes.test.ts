@@ -4,11 +4,13 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { until } from '../../proof/live.ts'
+import { until } from '../../../testing/src/until.ts'
 import { roles } from '../config/web.ts'
+import { createDeployTable } from '../plugins/deploy/table.ts'
+import { builtInRoutes } from '../plugins/routes.ts'
 import type { Store } from '../store/types.ts'
-import { type Description, routesWith } from './route.ts'
-import { published } from './routes.ts'
+import { type Description, routesOf } from './route.ts'
+import { publishedWith } from './routes.ts'
 import { type Answer, begin, byPassword, folder, openDaemon, people, send, type Visitor } from './testing.ts'
 import { createWebApp } from './web-app.ts'
 import { openWebToken } from './web-token.ts'
@@ -17,7 +19,7 @@ import { openWebToken } from './web-token.ts'
  * Every route there is, from the list itself: who may use it, that nobody can be made to, and that what it answers is
  * what the document says. A new route without an example here fails.
  */
-const all = published.flatMap(({ prefix, routes }) =>
+const all = publishedWith(builtInRoutes).flatMap(({ prefix, routes }) =>
   routes.map(route => ({
     route,
     path: `${prefix}${route.path}`,
@@ -151,6 +153,22 @@ const examples = (known: Record<string, unknown>): Record<string, Example> => ({
     body: { decision: 'deny', words: 'no' },
     status: 409,
   },
+  'get /api/host/pairings': { path: '/api/host/pairings' },
+  'post /api/host/pairings/:which/approve': {
+    path: '/api/host/pairings/nobody/approve',
+    body: { folder: 'nobody' },
+    status: 404,
+  },
+  'post /api/host/pairings/:which/deny': { path: '/api/host/pairings/nobody/deny', status: 404 },
+  'delete /api/host/pairings/:which': { path: '/api/host/pairings/nobody', status: 404 },
+  'get /api/host/channels': { path: '/api/host/channels' },
+  'post /api/host/channels': {
+    path: '/api/host/channels',
+    body: { kind: 'nothing', settings: {} },
+    status: 404,
+  },
+  'post /api/host/channels/:name/test': { path: '/api/host/channels/nothing/test', status: 404 },
+  'delete /api/host/channels/:name': { path: '/api/host/channels/nothing' },
   'get /api/host/approval-rules': { path: '/api/host/approval-rules' },
   'delete /api/host/approval-rules/:id': { path: '/api/host/approval-rules/1' },
   'get /api/host/taints': { path: '/api/host/taints' },
@@ -247,7 +265,11 @@ async function happened(store: Store): Promise<void> {
     inputTokens: 2,
     outputTokens: 3,
   })
-  store.deploys.add({
+  const { sql } = store.pluginTables({ name: 'deploy', tables: ['deploys'] })
+  createDeployTable({
+    sql,
+    transaction: work => store.transaction(kernel => work(kernel, () => {})),
+  }).add({
     request: null,
     group: null,
     isAnswered: false,
@@ -429,7 +451,7 @@ test('a path answers 405 to every method but its own, and HEAD asks for the role
   expect(stateOf(house)).toBe(before)
 })
 
-test('the application has no route that the list does not name, but webhooks and the page', async () => {
+test('the application has no route that the list does not name, but public ones of plugins and the page', async () => {
   const { host, config } = await openHouse()
   if (!host.chats) throw new Error('there are no chats')
   const app = createWebApp({
@@ -445,19 +467,12 @@ test('the application has no route that the list does not name, but webhooks and
 })
 
 test('a route without a role does not compile', () => {
-  const route = routesWith<unknown>()
-  const about = {
-    method: 'delete',
-    path: '/x',
-    summary: '',
-    tag: '',
-    answer: z.unknown(),
-    handle: () => 1,
-  } as const
+  const route = routesOf<unknown>('')
+  const about = { summary: '', answer: z.unknown(), handle: () => 1 } as const
   // @ts-expect-error it does not say who may ask
-  expect(route(about)).not.toHaveProperty('role')
+  expect(route.delete('/x', about)).not.toHaveProperty('role')
   // @ts-expect-error nobody has this role
-  expect(route({ ...about, role: 'somebody' })).toHaveProperty('role')
+  expect(route.delete('/x', { ...about, role: 'somebody' })).toHaveProperty('role')
 })
 
 test('no change is made without what only our own page can send', async () => {

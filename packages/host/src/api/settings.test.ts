@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openHost } from '../assemble/host.ts'
 import { loadConfig } from '../config.ts'
+import { settingsAnswer } from './answers.ts'
 import { createApi } from './app.ts'
-import { settingsAnswer } from './status.ts'
 import { folder, people } from './testing.ts'
 
 test('settings say where they come from, and keep secrets to themselves', async () => {

@@ -2,10 +2,9 @@ import { lstatSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readLockOwner, stateDirectory } from '../base/lock-owner.ts'
+import { platform } from '../base/platform.ts'
 
-/** The kernel keeps a socket's path in a field of fixed size: 108 bytes on Linux, 104 elsewhere, one for the end. */
-const longest = process.platform === 'linux' ? 107 : 103
-const fits = (path: string) => Buffer.byteLength(path) <= longest
+const fits = (path: string) => Buffer.byteLength(path) <= platform.longestSocketPath
 
 export const usualSocket = (dataDirectory: string) => join(stateDirectory(dataDirectory), 'api.sock')
 

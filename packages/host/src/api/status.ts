@@ -1,92 +1,35 @@
-import { z } from 'zod'
 import { stepMs } from '../base/metrics/traffic.ts'
 import { explained } from '../config.ts'
-import { statusAnswer, statusOf } from './answers.ts'
+import { isoOf } from '../store/entities/instant.ts'
+import {
+  type OverviewAnswer,
+  overviewAnswer,
+  type StatusAnswer,
+  settingsAnswer,
+  statusAnswer,
+} from './answers.ts'
 import { countRefused } from './errors.ts'
-import type { Host } from './host.ts'
-import { type HostContext, hostRoute as route } from './host-context.ts'
-import { iso, type Route } from './route.ts'
+import type { Host, HostContext } from './host.ts'
+import { type Route, routesOf } from './route.ts'
 
-const count = z.int()
-const trafficPoint = z.object({ at: z.iso.datetime(), handled: count, refused: count })
-
-export const overviewAnswer = z.object({
-  status: statusAnswer,
-  groups: count,
-  sessions: z.array(
-    z.object({
-      run_id: z.string(),
-      group: z.string(),
-      kind: z.enum(['chat', 'task']),
-      state: z.string(),
-      started_at: z.iso.datetime().nullable(),
-    }),
-  ),
-  waiting: z
-    .object({
-      messages: count.describe('not delivered yet'),
-      requests: count.describe('of agents, that services or the host are at'),
-      approvals: count,
-      questions: count,
-      errors: count.describe('refused files to look at'),
-      deploys: count,
-    })
-    .describe('what waits for somebody or something'),
-  latency: z
-    .object({
-      p50_us: z.number().nullable(),
-      p99_us: z.number().nullable(),
-      waited_p50_ms: z.number().nullable(),
-      waited_p99_ms: z.number().nullable(),
-      count: count.describe('commands since the start'),
-    })
-    .describe('of the latest 4096: from claimed to durable, and how long the file had lain there before'),
-  traffic: z.object({
-    step_s: count,
-    points: z.array(trafficPoint).describe('of the last hour, since the start, oldest first'),
-  }),
-  tasks: z.object({ active: count, paused: count, next_run: z.iso.datetime().nullable() }),
-})
-export type OverviewAnswer = z.infer<typeof overviewAnswer>
-
-export const settingsAnswer = z.array(
-  z.object({
-    name: z.string(),
-    value: z.union([z.string(), z.number()]).nullable().describe('null: unset, or no single value'),
-    source: z
-      .string()
-      .describe('the file, a variable, `command line`, `default`, or the program that started the host'),
-    default: z.string(),
-    description: z.string(),
-    env: z.string().describe('the variable that overrides the file; empty: there is none'),
-  }),
-)
+const route = routesOf<HostContext>('host')
 
 /** How the host is, all together, and how it is configured. */
 export const statusRoutes: readonly Route<HostContext>[] = [
-  route({
-    method: 'get',
-    path: '/status',
+  route.get('/status', {
     summary: 'What the host is and does',
-    tag: 'host',
     role: 'viewer',
     answer: statusAnswer,
     handle: ({ host }) => statusOf(host),
   }),
-  route({
-    method: 'get',
-    path: '/overview',
+  route.get('/overview', {
     summary: 'Everything worth knowing at a glance',
-    tag: 'host',
     role: 'viewer',
     answer: overviewAnswer,
     handle: ({ host }) => overviewOf(host),
   }),
-  route({
-    method: 'get',
-    path: '/settings',
+  route.get('/settings', {
     summary: 'Every value of the configuration, and where it comes from',
-    tag: 'host',
     role: 'viewer',
     answer: settingsAnswer,
     handle: ({ host }) =>
@@ -111,6 +54,26 @@ function withoutPassword(value: string | number | null): string | number | null 
   return decodeURI(url.href)
 }
 
+const statusOf = (host: Host): StatusAnswer => {
+  const { startedAt, ...status } = host.status()
+  const choice = host.agents()?.choice()
+  return {
+    ...status,
+    started_at: startedAt,
+    uptime_s: Math.max(0, Math.floor((Date.now() - Date.parse(startedAt)) / 1000)),
+    agents_enabled: host.config.agents.enabled === 'yes',
+    sandbox: choice
+      ? {
+          name: choice.sandbox?.name ?? 'none',
+          isolated: choice.sandbox?.isolated ?? false,
+          warning: choice.warning ?? (choice.sandbox ? null : choice.reason),
+        }
+      : null,
+    model_warning: host.agents()?.modelWarning() ?? null,
+    problem: host.retries.problem() ?? null,
+  }
+}
+
 function overviewOf(host: Host): OverviewAnswer {
   const { store, meter } = host
   const status = statusOf(host)
@@ -122,7 +85,7 @@ function overviewOf(host: Host): OverviewAnswer {
     groups: status.groups,
     sessions: (host.agents()?.queue.running() ?? []).map(({ runId, group, kind, state }) => {
       const run = store.agents.run(runId)
-      return { run_id: runId, group, kind, state, started_at: run ? iso(run.startedAt) : null }
+      return { run_id: runId, group, kind, state, started_at: run ? isoOf(run.startedAt) : null }
     }),
     waiting: waitingIn(host),
     latency: {
@@ -134,9 +97,9 @@ function overviewOf(host: Host): OverviewAnswer {
     },
     traffic: {
       step_s: stepMs / 1000,
-      points: meter.traffic.points(Date.now()).map(({ at, ...counted }) => ({ at: iso(at), ...counted })),
+      points: meter.traffic.points(Date.now()).map(({ at, ...counted }) => ({ at: isoOf(at), ...counted })),
     },
-    tasks: { ...store.countTasks(), next_run: nextDue === undefined ? null : iso(nextDue) },
+    tasks: { ...store.countTasks(), next_run: nextDue === undefined ? null : isoOf(nextDue) },
   }
 }
 
@@ -151,6 +114,6 @@ export function waitingIn(host: Host): OverviewAnswer['waiting'] {
     approvals: store.approvals.open().length,
     questions: store.questions.open().length,
     errors: countRefused(host),
-    deploys: store.deploys.open().length,
+    deploys: host.plugins.waiting().deploys ?? 0,
   }
 }

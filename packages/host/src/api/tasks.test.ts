@@ -1,9 +1,10 @@
 import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
 import { minute, openBench } from '../runs/scheduler/testing.ts'
+import { occurrencesAnswer } from './answers.ts'
 import { answerFailures } from './requests.ts'
 import { mount } from './route.ts'
-import { occurrencesAnswer, taskRoutes } from './tasks.ts'
+import { taskRoutes } from './tasks.ts'
 
 async function desk({ daemon = true } = {}) {
   const bench = openBench()

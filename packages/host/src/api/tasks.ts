@@ -1,62 +1,29 @@
 import { folderSchema, payloads, resultSchema, taskIdSchema } from '@hatchway/protocol'
 import { z } from 'zod'
-import type { OccurrenceRow } from '../store/agent-types.ts'
-import { changedTaskAnswer, tasksAnswer } from './answers.ts'
+import { isoOf } from '../store/entities/instant.ts'
+import { changedTaskAnswer, occurrence, occurrencesAnswer, tasksAnswer, upcomingAnswer } from './answers.ts'
 import type { Host } from './host.ts'
 import { flag, present, whole } from './requests.ts'
-import { iso, notFound, type Route, resultOf, routesWith, unavailable } from './route.ts'
-
-export const occurrenceAnswer = z.object({
-  id: z.string(),
-  due_at: z.iso.datetime(),
-  /** somebody asked for it */
-  manual: z.boolean(),
-  status: z.enum(['claimed', 'running', 'done', 'failed', 'skipped']),
-  run_id: z.string().nullable(),
-  started_at: z.iso.datetime().nullable(),
-  ended_at: z.iso.datetime().nullable(),
-  result: z.string().nullable(),
-  error: z.string().nullable(),
-})
-export const occurrencesAnswer = z.array(occurrenceAnswer)
-export type OccurrenceAnswer = z.infer<typeof occurrenceAnswer>
-
-export const upcomingAnswer = z.array(
-  z.object({
-    task_id: z.string(),
-    group: z.string(),
-    prompt: z.string().describe('its beginning'),
-    at: z.iso.datetime(),
-    more: z
-      .literal(true)
-      .optional()
-      .describe('the task runs again after this within the days asked for, and that is not listed'),
-  }),
-)
-export type UpcomingAnswer = z.infer<typeof upcomingAnswer>
+import { notFound, type Route, resultOf, routesOf, unavailable } from './route.ts'
 
 interface TaskContext {
   host: Pick<Host, 'store' | 'perform' | 'runTask'>
 }
-const route = routesWith<TaskContext>()
+const route = routesOf<TaskContext>('tasks')
 
 const byId = z.object({ id: taskIdSchema })
 const { jid: _, ...newTask } = payloads.schedule_task.shape
 const newTaskRequest = z.strictObject({ ...newTask, group: folderSchema })
 const taskChangeRequest = payloads.update_task.omit({ task_id: true }).strict()
 
-const tag = 'tasks'
 const moved = {
   pause: { type: 'pause_task', summary: 'Stop a task until it is resumed' },
   resume: { type: 'resume_task', summary: 'Let a paused task run again' },
   cancel: { type: 'cancel_task', summary: 'End a task for good; its history is kept' },
 } as const
 const move = (action: keyof typeof moved) =>
-  route({
-    method: 'post',
-    path: `/tasks/:id/${action}`,
+  route.post(`/tasks/:id/${action}`, {
     summary: moved[action].summary,
-    tag,
     role: 'admin',
     params: byId,
     answer: changedTaskAnswer,
@@ -68,22 +35,16 @@ const move = (action: keyof typeof moved) =>
 
 /** What is scheduled, when it was due and what came of it, and changing that. */
 export const taskRoutes: readonly Route<TaskContext>[] = [
-  route({
-    method: 'get',
-    path: '/tasks',
+  route.get('/tasks', {
     summary: 'Tasks that are active or paused, or all of them',
-    tag,
     role: 'viewer',
     query: z.object({ group: folderSchema.optional(), all: flag.optional() }),
     answer: tasksAnswer,
     handle: ({ host }, { query: { group, all = false } }) =>
       host.store.tasks({ ...present({ group }), open: !all }),
   }),
-  route({
-    method: 'get',
-    path: '/tasks/upcoming',
+  route.get('/tasks/upcoming', {
     summary: 'When active tasks will run, soonest first; at most 1000',
-    tag,
     role: 'viewer',
     query: z.object({ days: whole(1, 366).optional(), group: folderSchema.optional() }),
     answer: upcomingAnswer,
@@ -94,25 +55,19 @@ export const taskRoutes: readonly Route<TaskContext>[] = [
         from: Date.now(),
         until: Date.now() + days * 86_400_000,
       })
-      return runs.map(({ at, ...run }) => ({ ...run, at: iso(at) }))
+      return runs.map(({ at, ...run }) => ({ ...run, at: isoOf(at) }))
     },
   }),
-  route({
-    method: 'post',
-    path: '/tasks',
+  route.post('/tasks', {
     summary: 'Schedule a task for a group',
-    tag,
     role: 'admin',
     body: newTaskRequest,
     answer: changedTaskAnswer,
     handle: async ({ host }, { body: payload }) =>
       changedTaskAnswer.parse(resultOf(await host.perform({ type: 'schedule_task', payload }))),
   }),
-  route({
-    method: 'patch',
-    path: '/tasks/:id',
+  route.patch('/tasks/:id', {
     summary: 'Change the fields of a task that are given; its next run is computed again',
-    tag,
     role: 'admin',
     params: byId,
     body: taskChangeRequest,
@@ -125,25 +80,19 @@ export const taskRoutes: readonly Route<TaskContext>[] = [
   move('pause'),
   move('resume'),
   move('cancel'),
-  route({
-    method: 'get',
-    path: '/tasks/:id/history',
+  route.get('/tasks/:id/history', {
     summary: 'The times a task was due, and what came of each',
-    tag,
     role: 'viewer',
     params: byId,
     query: z.object({ limit: whole(1, 10_000).optional() }),
     answer: occurrencesAnswer,
     handle({ host }, { params, query: { limit = 100 } }) {
       if (!host.store.agents.task(params.id)) throw notFound('There is no task with this id.')
-      return host.store.agents.occurrences({ taskId: params.id, limit }).map(occurrenceOf)
+      return host.store.agents.occurrences({ taskId: params.id, limit }).map(occurrence.of)
     },
   }),
-  route({
-    method: 'post',
-    path: '/tasks/:id/run',
+  route.post('/tasks/:id/run', {
     summary: 'Run a task now, beside its schedule',
-    tag,
     role: 'admin',
     params: byId,
     answer: resultSchema,
@@ -153,17 +102,3 @@ export const taskRoutes: readonly Route<TaskContext>[] = [
     },
   }),
 ]
-
-const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms))
-
-export const occurrenceOf = (row: OccurrenceRow): OccurrenceAnswer => ({
-  id: row.id,
-  due_at: iso(row.dueAt),
-  manual: row.manual,
-  status: row.status,
-  run_id: row.runId,
-  started_at: isoOrNull(row.startedAt),
-  ended_at: isoOrNull(row.endedAt),
-  result: row.result,
-  error: row.error,
-})

@@ -47,9 +47,10 @@ export async function openDaemon(input: ConfigInput = {}, data = folder('console
     isOpen = false
   }
   onTestFinished(stop)
-  const { web, host } = daemon
+  const { web, host, agentsReady } = daemon
   if (!web) throw new Error('nothing is served')
-  return { config, data, host, web, port: web.port, link: web.link ?? '', socket: usualSocket(data), stop }
+  const socket = usualSocket(data)
+  return { config, data, host, web, agentsReady, port: web.port, link: web.link ?? '', socket, stop }
 }
 
 export interface Answer {

@@ -3,7 +3,6 @@ import type { HttpBindings } from '@hono/node-server'
 import { Hono, type Context as Request } from 'hono'
 import { getCookie } from 'hono/cookie'
 import type { Logger } from 'pino'
-import { signatureHeader, timestampHeader } from '../chat/channels/signature.ts'
 import type { Chats } from '../chat/chats.ts'
 import { type Role, roles } from '../config/web.ts'
 import type { Config } from '../config.ts'
@@ -16,7 +15,7 @@ import { type AccessContext, accessRoutes, enter, visitorOf, waysOf } from './ac
 import { createSite } from './access/site.ts'
 import { ApiError, statusFor } from './failure.ts'
 import type { Host } from './host.ts'
-import { answerFailures, bytesOf } from './requests.ts'
+import { answerFailures } from './requests.ts'
 import { type Caller, type Description, mount } from './route.ts'
 import { chatRoutes, documentRoutes, healthRoutes, hostRoutes, metricsRoutes } from './routes.ts'
 import { createStaticFiles } from './static-files.ts'
@@ -26,7 +25,7 @@ import type { WebToken } from './web-token.ts'
  * What browsers get. The site's names and pages are checked first (access/site.ts), then who asks (access/access.ts):
  * each route says which role it needs, and a change has to bring along what only our own page can know.
  *
- * Webhooks are other machines' programs: they show a signature in stead of all that.
+ * Public routes of plugins are for other machines' programs, which prove to the route who they are in stead of all that.
  */
 export interface WebAppOptions {
   store: Store
@@ -38,7 +37,7 @@ export interface WebAppOptions {
   warning?: (() => string | undefined) | undefined
   /** the console's files */
   directory: string
-  /** whether there is a page, or only webhooks */
+  /** whether there is a page, or only public routes */
   isServed: boolean
   token: WebToken
   signal: AbortSignal
@@ -75,6 +74,7 @@ const heartbeatMs = 15_000
 const eventBufferBytes = 4_194_304
 /** Event streams of one session: a browser opens six connections at most, whatever it wants. */
 const mostStreams = 16
+const somebody: Caller = { name: 'somebody', role: 'viewer', isAtHost: false }
 const csrfHeader = 'x-hatchway-csrf'
 
 export function createWebApp(options: WebAppOptions): Hono {
@@ -98,16 +98,8 @@ export function createWebApp(options: WebAppOptions): Hono {
     }
   })
 
-  app.post('/webhook/:name', async c => {
-    const accepted = await chats.webhook.accept({
-      name: c.req.param('name'),
-      timestamp: c.req.header(timestampHeader),
-      signature: c.req.header(signatureHeader),
-      body: await bytesOf(c.req.raw),
-    })
-    if (!accepted.ok) throw new ApiError(accepted.error)
-    return c.json({ repeated: accepted.repeated }, accepted.repeated ? 200 : 202)
-  })
+  for (const { path, routes } of host?.publicRoutes.routes ?? [])
+    mount(app, path, routes, undefined, () => somebody)
 
   const hostContext = host && { host, signal, heartbeatMs, eventBufferBytes }
   // Whoever looks after the host asks under any name, and learns nothing.
@@ -145,7 +137,7 @@ export function createWebApp(options: WebAppOptions): Hono {
   const callerOf = (request: Request, route: Description): Caller => {
     const isChange = route.method !== 'get'
     if (isChange) checkType(request, route)
-    if (route.role === 'anyone') return { name: 'somebody', role: 'viewer', isAtHost: false }
+    if (route.role === 'anyone') return somebody
     const visitor = visitorOf(context, request)
     if (isChange) checkChange(request, visitor)
     checkRole(visitor, route.role)
@@ -157,7 +149,7 @@ export function createWebApp(options: WebAppOptions): Hono {
     return { name: visitor.name, role: visitor.role, isAtHost: false, until }
   }
   mount(app, '/api', accessRoutes, context, callerOf)
-  mount(app, '/api', documentRoutes, undefined, callerOf)
+  mount(app, '/api', documentRoutes, options.host?.routes ?? [], callerOf)
   mount(
     app,
     '/api',
@@ -167,6 +159,8 @@ export function createWebApp(options: WebAppOptions): Hono {
   )
   if (hostContext) {
     mount(app, '/api/host', hostRoutes, hostContext, callerOf)
+    for (const { path, routes } of hostContext.host.routes)
+      mount(app, `/api/host${path}`, routes, undefined, callerOf)
     if (web.metrics === 'yes') mount(app, '', metricsRoutes, hostContext, callerOf)
     else app.get('/metrics', c => c.notFound())
   }

@@ -1,7 +1,7 @@
 import { createServer, isIPv6, type Server, type Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { layoutOf } from '../base/layout.ts'
+import { consoleDirectory } from '../base/parts.ts'
 import type { Chats } from '../chat/chats.ts'
 import { isLoopback, problemsOf } from '../config/web.ts'
 import { type Config, ConfigError, type WebSettings } from '../config.ts'
@@ -10,7 +10,7 @@ import type { Certificate } from './certificate.ts'
 import { createConnections } from './connections.ts'
 import type { Host } from './host.ts'
 import type { Http } from './http.ts'
-import { openWebToken } from './web-token.ts'
+import { linkWith, openWebToken } from './web-token.ts'
 
 export interface WebServerOptions {
   store: Store
@@ -31,7 +31,7 @@ export interface WebServer {
   port: number
   /** http://127.0.0.1:7717/ */
   url: string
-  /** lets a browser in; undefined where only webhooks are served */
+  /** lets a browser in; undefined where only public routes are served */
   link: string | undefined
   /** nobody has been given the link yet */
   isNew: boolean
@@ -43,7 +43,6 @@ const neighbours = 20
 /** connections beyond `web.connections` for whoever is at this machine */
 const loopbackReserve = 64
 const reportEveryMs = 60_000
-const usualDirectory = fileURLToPath(new URL('../../../web/dist/', import.meta.url))
 
 /** Throws where it must not be served as it is configured: before anything else is started. */
 export async function checkWeb({ web }: Pick<Config, 'web'>): Promise<Certificate | undefined> {
@@ -57,14 +56,14 @@ export async function checkWeb({ web }: Pick<Config, 'web'>): Promise<Certificat
 }
 
 /**
- * Serves the console to browsers, and takes messages from webhooks. undefined where neither is wanted. Whoever opens the
+ * Serves the console to browsers, and the public routes of plugins. undefined where neither is wanted. Whoever opens the
  * address needs the token, a password or a provider's word; other programs' pages get nothing (see web-app.ts).
  */
 export async function serveWeb(options: WebServerOptions): Promise<WebServer | undefined> {
-  const { config, chats, log } = options
+  const { config, host, log } = options
   const { web } = config
   const isServed = web.enabled === 'yes'
-  if (!isServed && chats.webhook.problem !== undefined) return undefined
+  if (!isServed && !host?.publicRoutes.needWebServer) return undefined
   const certificate = await checkWeb(config)
   const token = openWebToken(layoutOf(config.data).state)
 
@@ -75,7 +74,7 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
       import('./http.ts'),
       import('./web-app.ts'),
     ])
-    const directory = options.directory ?? usualDirectory
+    const directory = options.directory ?? consoleDirectory
     return createHttpFor(
       signal => createWebApp({ ...options, directory, isServed, token, signal }),
       certificate,
@@ -108,7 +107,7 @@ export async function serveWeb(options: WebServerOptions): Promise<WebServer | u
   return {
     port,
     url: url.endsWith('/') ? url : `${url}/`,
-    link: isServed ? `${url.replace(/\/$/, '')}/?token=${token.token}` : undefined,
+    link: isServed ? linkWith(url, token.token) : undefined,
     isNew: token.isNew,
     async close() {
       const closed = new Promise<void>(resolve => server.close(() => resolve()))

@@ -9,6 +9,7 @@ export interface WebToken {
   isToken(given: string): boolean
 }
 
+const fileName = 'web-token'
 const shape = /^[A-Za-z0-9_-]{43}$/
 
 /**
@@ -16,7 +17,7 @@ const shape = /^[A-Za-z0-9_-]{43}$/
  * everybody's browser notice.
  */
 export function openWebToken(stateDirectory: string): WebToken {
-  const path = join(stateDirectory, 'web-token')
+  const path = join(stateDirectory, fileName)
   const kept = read(path)
   const token = kept ?? randomBytes(32).toString('base64url')
   if (kept === undefined) writeFileSync(path, `${token}\n`, { mode: 0o600 })
@@ -27,6 +28,14 @@ export function openWebToken(stateDirectory: string): WebToken {
     isToken: given => equal(given, token),
   }
 }
+
+/** The link that lets a browser in, at the address of the console; undefined: there is no token. */
+export function signInLink(url: string, stateDirectory: string): string | undefined {
+  const token = read(join(stateDirectory, fileName))
+  return token === undefined ? undefined : linkWith(url, token)
+}
+
+export const linkWith = (url: string, token: string): string => `${url.replace(/\/$/, '')}/?token=${token}`
 
 function read(path: string): string | undefined {
   try {

@@ -6,19 +6,18 @@ import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { until } from '../../proof/live.ts'
+import { until } from '../../../testing/src/until.ts'
 import { createLayout, layoutOf } from '../base/layout.ts'
 import { createRetries } from '../base/retry.ts'
-import { sign } from '../chat/channels/signature.ts'
 import { createChats } from '../chat/chats.ts'
 import { createOutbox } from '../chat/outbox/outbox.ts'
 import { type ConfigInput, configSchema } from '../config.ts'
+import { createWebhookChannel } from '../plugins/webhook/channel.ts'
+import { createPositions } from '../store/positions.ts'
 import { openStore } from '../store/sqlite.ts'
 import { groupOf as storedGroup } from '../store/testing.ts'
 import { type ChatEventAnswer, chatEventAnswer, chatsAnswer, entriesAnswer } from './chat-answers.ts'
 import { serveWeb } from './web-server.ts'
-
-const secret = 'a secret that is long enough'
 
 const groupOf = (folder: string, jid: string, more: Partial<Group> = {}): Group =>
   storedGroup(folder, { jid, ...more })
@@ -53,17 +52,19 @@ async function open(options: { config?: ConfigInput; data?: string; warning?: st
   const chats = createChats({
     store,
     config,
+    positions: createPositions(store),
+    said: () => {},
     retries: createRetries({ log: log, now: Date.now }),
     log,
     now,
     kick: () => {
       kicks++
     },
-    environment: { HATCHWAY_WEBHOOK_SECRET: secret },
+    channels: [createWebhookChannel({ settings: config.webhook, environment: {}, now })],
   })
   const outbox = createOutbox({
     store,
-    channels: chats.channels,
+    channelOf: chats.channels.of,
     log,
     intakeIsBusy: () => false,
     now,
@@ -573,36 +574,4 @@ test('the end of the server ends the streams', async () => {
   await opened.close()
   await until('the stream has ended', () => reader.ended())
   await reader.stop()
-})
-
-test('a webhook’s message is taken with a signature, under whatever name it came', async () => {
-  const opened = await open({ config: { web: { port: 0, enabled: 'no' } } })
-  expect(opened.server.link).toBeUndefined()
-  const { port } = opened.server
-  expect((await send(port, '/')).status).toBe(404)
-  expect((await send(port, '/api/chats')).status).toBe(404)
-  const body = JSON.stringify({
-    type: 'incoming',
-    id: 'e1',
-    jid: 'webhook:shop',
-    sender: 'till',
-    text: 'one coffee',
-  })
-  const timestamp = String(Math.floor(Date.now() / 1000))
-  const headers = {
-    host: 'hooks.example.com',
-    'x-hatchway-timestamp': timestamp,
-    'x-hatchway-signature': sign(secret, timestamp, body),
-  }
-  const hook = (name: string, change: { headers?: Record<string, string>; body?: string } = {}) =>
-    send(port, `/webhook/${name}`, { method: 'POST', headers, body, ...change })
-  expect((await hook('shop')).status).toBe(202)
-  expect((await hook('shop')).status).toBe(200)
-  expect((await hook('other')).status).toBe(400)
-  expect((await hook('shop', { body: `${body} ` })).status).toBe(403)
-  expect((await hook('shop', { headers: {} })).status).toBe(403)
-  expect((await hook('shop', { body: 'x'.repeat(70_000) })).status).toBe(413)
-  expect(opened.store.agents.incoming({})).toMatchObject([
-    { group: 'shop', channel: 'webhook', externalId: 'e1', sender: 'till', status: 'waiting' },
-  ])
 })

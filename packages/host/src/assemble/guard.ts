@@ -1,24 +1,24 @@
 import type { Outcome } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Fault } from '../base/fault.ts'
+import type { Notices } from '../base/notices.ts'
 import type { Retries } from '../base/retry.ts'
-import type { Approvals } from '../chat/approvals/approvals.ts'
+import type { Commands } from '../commands/registry.ts'
 import type { Work } from '../commands/service-tools.ts'
 import type { CommandContext } from '../commands/types.ts'
 import type { Config } from '../config.ts'
 import { taintOfLabels } from '../guard/gates.ts'
 import type { GuardRules } from '../guard/guard.ts'
 import { createInspector } from '../guard/inspector/inspector.ts'
-import { createSecretSearch, type SecretSearch } from '../guard/secrets/search.ts'
+import type { SecretSearch } from '../guard/secrets/search.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import { createHeldCommands, type HeldCommands } from '../services/held.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
-import type { RequestRow } from '../store/service-types.ts'
-import type { Store } from '../store/types.ts'
+import type { RequestRow, Store } from '../store/types.ts'
+import type { Notice } from './notices.ts'
 
 export interface OpenGuard {
   heldCommands: HeldCommands
-  findSecrets: SecretSearch['findSecrets']
   /** looks through what a service has brought in from strangers, and notes what looks like orders to the agent */
   read(request: RequestRow, outcome: Outcome): void
   stop(): Promise<void>
@@ -28,11 +28,14 @@ export interface OpenGuard {
 export function openGuard(options: {
   config: Config
   store: Store
+  commands: Commands
   rules: GuardRules
-  requestQueue(): RequestQueue | undefined
+  requestQueue: RequestQueue
   effects: Pick<Effects, 'apply' | 'decided'>
-  approvals: Approvals
-  work(name: string): Work | undefined
+  secrets: SecretSearch
+  /** a person has to decide, and is asked by whoever hears of it */
+  notices: Pick<Notices<Notice>, 'publish'>
+  workFor(command: string, folder: string): Work | undefined
   context(): Pick<CommandContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   environment: NodeJS.ProcessEnv
   retries: Retries
@@ -45,26 +48,35 @@ export function openGuard(options: {
     rules,
     requestQueue,
     effects,
-    approvals,
+    secrets,
+    notices,
     context,
     environment,
     retries,
     fault,
     log,
   } = options
-  const secrets = createSecretSearch()
   const inspector = createInspector({ settings: config.inspector, environment })
   const heldCommands = createHeldCommands({
     store,
-    requestQueue: requestQueue,
+    commands: options.commands,
+    requestQueue: () => requestQueue,
     effects,
     rules,
     context,
     findSecrets: secrets.findSecrets,
     evidence: async ({ command: { type, payload } }, group, signal) =>
-      options.work(type)?.evidence?.(payload, { group, signal }),
+      options.workFor(type, group.folder)?.evidence?.(payload, { group, signal }),
     inspect: inspector.inspect,
-    approvals,
+    approvals: {
+      ruleFor(group, digest) {
+        const rule = store.approvals.ruleFor(group, digest)
+        return rule && { by: `rule:${rule.id}` }
+      },
+      ask: (request, held, why, hasSecrets) =>
+        notices.publish({ kind: 'approval_needed', request, held, why, hasSecrets }),
+      isAsked: isAskedIn(store),
+    },
     retries,
     fault,
     log,
@@ -97,8 +109,7 @@ export function openGuard(options: {
   }
 
   return {
-    heldCommands: heldCommands,
-    findSecrets: secrets.findSecrets,
+    heldCommands,
     read(request, outcome) {
       read(request, outcome).catch(error => {
         if (!leaving.signal.aborted) log.error({ err: error }, 'what came in could not be looked through')
@@ -110,6 +121,12 @@ export function openGuard(options: {
     },
   }
 }
+
+/** Whether a person has been asked about a held command, and nothing has come of it yet. */
+export const isAskedIn =
+  (store: Store) =>
+  (seq: number): boolean =>
+    store.approvals.approval(seq)?.status === 'open'
 
 /** What the configuration says about a group, whose folder is told apart without case. */
 export function rulesFrom(config: Config, { isOffline }: Pick<GuardRules, 'isOffline'>): GuardRules {

@@ -24,7 +24,7 @@ export async function startDaemon(config: Config, supervision?: OpenOptions['sup
   const host = await openHost(config, { watch: true, log, supervision })
   const warning = () => {
     const agents = host.agents()
-    const lasting = [agents?.choice.warning, agents?.modelWarning()].filter(text => text !== undefined)
+    const lasting = [agents?.choice().warning, agents?.modelWarning()].filter(text => text !== undefined)
     return host.retries.problem() ?? (lasting.join(' ') || undefined)
   }
   let api: ApiServer | undefined
@@ -37,7 +37,8 @@ export async function startDaemon(config: Config, supervision?: OpenOptions['sup
     })
     await host.start()
     if (chats) web = await serveWeb({ store: host.store, config, chats, host, log, warning })
-    if (web) announce(config.data, { webPort: web.port })
+    if (web)
+      announce(config.data, { webPort: web.port, ...(web.link === undefined ? {} : { webUrl: web.url }) })
   } catch (error) {
     await api?.close()
     await host.stop()
@@ -48,13 +49,11 @@ export async function startDaemon(config: Config, supervision?: OpenOptions['sup
     .startAgents()
     .catch(error => {
       log.error({ err: error }, 'agents cannot be started; the hatch works all the same')
-      // A new revision that cannot do that is not to stay.
-      host.hostWork()?.deploys.giveUp()
+      host.plugins.failed()
     })
-    .then(() => host.hostWork()?.deploys.up())
-    .catch(error => log.error({ err: error }, 'nobody could be told that the host is up'))
+    .then(() => host.plugins.ready())
     .then(() => {
-      const choice = host.agents()?.choice
+      const choice = host.agents()?.choice()
       return choice && { sandbox: choice.sandbox?.name, reason: choice.reason, warning: warning() }
     })
   return {

@@ -1,8 +1,9 @@
-import type { Command, Group, Outcome } from '@hatchway/protocol'
+import type { AnyCommand, Group, Outcome } from '@hatchway/protocol'
 import { refusal } from '@hatchway/protocol'
 import type { Quarantine } from '@hatchway/spool'
 import type { Host } from '../api/host.ts'
-import { addGroup, perform } from '../commands/index.ts'
+import { addGroup } from '../commands/index.ts'
+import type { Commands } from '../commands/registry.ts'
 import type { CommandContext, Effect, HostRules } from '../commands/types.ts'
 import type { Config } from '../config.ts'
 import type { Effects } from '../outcomes/effects.ts'
@@ -13,11 +14,12 @@ import type { Store } from '../store/types.ts'
 export function createOperator(options: {
   config: Config
   store: Store
+  commands: Commands
   quarantine: Quarantine
   effects: Effects
   positions: Positions
-  /** what the daemon does itself; undefined: no daemon runs */
-  host(): HostRules | undefined
+  /** what this process does itself */
+  host: HostRules
   /** has a file of ours handled, now or by the next daemon; an error code if it cannot be moved */
   adopt(path: string, inbox: string, drop: string, name: string): string | undefined
   now(): Date
@@ -37,7 +39,7 @@ export function createOperator(options: {
         now: now(),
         timezone: config.timezone,
         limits: config.limits,
-        host: options.host(),
+        host: options.host,
         about,
         effect: effect => collected.push(effect),
       }),
@@ -51,8 +53,8 @@ export function createOperator(options: {
     ok: false,
     error: refusal(code, message),
   })
-  const performCommand = (command: Command, about?: Group) =>
-    asOperator(about, context => perform(command, context))
+  const performCommand = (command: AnyCommand, about?: Group) =>
+    asOperator(about, context => options.commands.perform(command, context))
 
   return {
     perform: performCommand,

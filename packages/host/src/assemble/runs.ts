@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import type { Group } from '@hatchway/protocol'
+import type { Group, Task } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { OpenRuns } from '../api/host.ts'
 import { systemClock } from '../base/clock.ts'
@@ -8,17 +8,16 @@ import type { Layout } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
 import type { Retries } from '../base/retry.ts'
 import type { Config } from '../config.ts'
-import { createJobs } from '../plugins/jobs/jobs.ts'
-import { createJobRules } from '../plugins/jobs/rules.ts'
-import type { Room } from '../plugins/worktrees/inside.ts'
-import type { Worktrees } from '../plugins/worktrees/worktrees.ts'
+import { missingDriver } from '../runs/driver-packages.ts'
+import { combineHooks, type Room, type RunHooks } from '../runs/hooks.ts'
 import { createInputBox } from '../runs/input-box.ts'
 import { createLaunch, imageFor, userOf } from '../runs/launch.ts'
 import { createModelHealth } from '../runs/model-gateway/health.ts'
+import { ignoredProxy } from '../runs/model-gateway/proxy.ts'
 import { refusalNotices, shownRefusals } from '../runs/notices.ts'
 import { createRunQueue } from '../runs/run-queue.ts'
 import { rightsOf } from '../runs/scheduler/rights.ts'
-import { createScheduler } from '../runs/scheduler/scheduler.ts'
+import { createScheduler, type TaskKind } from '../runs/scheduler/scheduler.ts'
 import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import { createGlobalFolder } from '../sandboxes/mounts.ts'
 import type { Sandbox } from '../sandboxes/types.ts'
@@ -59,8 +58,8 @@ export interface OpenRunsOptions {
   todosChanged(folder: string): void
   /** the model can be asked again, or cannot any more */
   modelChanged(): void
-  /** what groups have of repositories; left out: nothing */
-  worktrees?: Worktrees | undefined
+  taskKinds: readonly TaskKind[]
+  hooks: readonly RunHooks[]
   retries: Retries
   /** resolves once the group's files belong to its user */
   settle(folder: string): Promise<void>
@@ -69,15 +68,17 @@ export interface OpenRunsOptions {
 
 export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
   const { config, layout, store, positions, owners, retries, log } = options
+  const hooks = combineHooks(options.hooks)
   const used = openUsedEngines(store)
   const installation = installationOf(store)
   createGlobalFolder(layout)
   const sandboxes = createSandboxes(config, { installation })
-  const choice = await used.trying(() =>
-    chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes),
-  )
+  const choose = () =>
+    used.trying(() => chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes))
+  let choice = await choose()
   log.debug({ sandbox: choice.sandbox?.name, reason: choice.reason }, 'agents run in this sandbox')
-  if (choice.warning !== undefined) log.warn(choice.warning)
+  for (const problem of [choice.warning, ignoredProxy(process.env)])
+    if (problem !== undefined) log.warn(problem)
 
   // What a dead process left running may still write; it is ended before anything new starts.
   for (const name of used.all()) {
@@ -103,26 +104,36 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     })
   }
 
-  const jobs = createJobs({
-    config,
-    rules: createJobRules(config),
-    store,
-    installation,
-    environment: process.env,
-    retries,
-    log,
-    now: Date.now,
-  })
-  await jobs.recover()
+  const { taskKinds } = options
+  for (const kind of taskKinds) await kind.recover?.(installation)
+  const kindOf = (task: Task) => taskKinds.find(kind => kind.takes(task))
 
   const sandboxOf = async (group: Group): Promise<Sandbox> => {
     const sandbox = await chosenFor(group)
     used.add(sandbox.name)
     return sandbox
   }
+  /** An engine that was not there when the host started, such as one that starts more slowly, may be there by now. */
+  const usualSandbox = async (): Promise<Sandbox> => {
+    if (choice.sandbox) return choice.sandbox
+    choosing ??= chooseAgain().finally(() => {
+      choosing = undefined
+    })
+    return choosing
+  }
+  /** One at a time, and used only afterwards: what an earlier process left is ended, and nothing that has just begun. */
+  let choosing: Promise<Sandbox> | undefined
+  const chooseAgain = async (): Promise<Sandbox> => {
+    const found = await choose()
+    await found.sandbox?.endOrphans(installation)
+    choice = found
+    const sandbox = required(found)
+    log.info({ sandbox: sandbox.name, reason: found.reason }, 'agents run in this sandbox from now on')
+    return sandbox
+  }
   const chosenFor = async (group: Group): Promise<Sandbox> => {
     const settings = config.groups[group.folder]
-    if (settings?.sandbox === undefined && settings?.driver === undefined) return required(choice)
+    if (settings?.sandbox === undefined && settings?.driver === undefined) return usualSandbox()
     // Each engine is asked, and tried, when one has to be chosen: seconds that a start need not take.
     if (settings.sandbox !== undefined && settings.sandbox === choice.sandbox?.name) return choice.sandbox
     return required(
@@ -137,16 +148,10 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
   const health = createModelHealth({
     config,
     environment: process.env,
+    missingDriver: () => missingDriver(config, layout),
     tell: (group, text) =>
       retries.inBackground('saying what is wrong with the model', () => {
-        store.agents.finishTurn({
-          runId: '',
-          group: group.folder,
-          usedIds: [],
-          sessionId: null,
-          keepSession: false,
-          message: message(group, text),
-        })
+        store.transaction(transaction => transaction.insertMessage(message(group, text)))
         options.said()
       }),
     changed: options.modelChanged,
@@ -175,7 +180,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
         error => log.error({ err: error, group: folder }, 'todos could not be completed'),
       )
     },
-    worktrees: options.worktrees,
+    hooks: options.hooks,
   })
   const roomIn = (group: Pick<Group, 'folder'>, sandbox: Sandbox): Room => ({
     sandbox,
@@ -185,7 +190,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     limits: config.agents,
   })
   const agents = createRunQueue({
-    config: { ...config, groups: instructed(config, options.worktrees) },
+    config,
     store: store.agents,
     group: store.group,
     launch: async (start, group) => {
@@ -194,9 +199,10 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
       const image = imageFor(config, group, sandbox) ?? null
       store.agents.updateRun(start.run_id, { sandbox: sandbox.name, image })
       await options.settle(group.folder)
-      await options.worktrees?.ensure(group, roomIn(group, sandbox))
+      await hooks.prepare(group, roomIn(group, sandbox))
       return launch(start, group, sandbox)
     },
+    instructions: hooks.instructions,
     inputBox: group =>
       createInputBox({
         directory: join(layout.ipc, group.folder),
@@ -225,7 +231,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     log,
     now: Date.now,
   })
-  options.worktrees?.opened(async folder => {
+  hooks.opened(async folder => {
     const group = store.group(folder)
     if (!group) throw new Error(`No group has the folder ${folder}.`)
     await options.settle(folder)
@@ -238,35 +244,21 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     log,
     clock: systemClock,
     retries,
-    run: (occurrence, task, begin) => (task.job ? jobs.run : agents.runTask)(occurrence, task, begin),
-    mayRun: task => mayRun(task) ?? jobs.mayRun(task),
+    run: (occurrence, task, begin) => (kindOf(task)?.run ?? agents.runTask)(occurrence, task, begin),
+    mayRun: task => mayRun(task) ?? kindOf(task)?.mayRun(task),
     changed: options.tasksChanged,
   })
 
   return {
     queue: agents,
     scheduler,
-    choice,
+    choice: () => choice,
     modelWarning: health.warning,
     async stop() {
       const noted = scheduler.stop()
-      await Promise.all([agents.stop(), jobs.stop()])
+      await Promise.all([agents.stop(), ...taskKinds.map(kind => kind.stop?.())])
       await noted
     },
-  }
-}
-
-/** Whoever has a worktree is told what it is and how its commits get out. */
-function instructed(config: Config, worktrees: Worktrees | undefined): Config['groups'] {
-  const all = worktrees?.all() ?? []
-  return {
-    ...config.groups,
-    ...Object.fromEntries(
-      all.map(({ group, about }) => {
-        const own = config.groups[group]
-        return [group, { ...own, instructions: [own?.instructions, about].filter(Boolean).join('\n') }]
-      }),
-    ),
   }
 }
 

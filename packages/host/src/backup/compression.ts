@@ -1,8 +1,11 @@
 import { pipeline, Readable } from 'node:stream'
-import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
+import zlib from 'node:zlib'
 import { ArchiveBroken } from './tar.ts'
 
 export type Compression = 'zstd' | 'gzip'
+
+/** Node has it since 22.15. */
+export const hasZstd = 'createZstdCompress' in zlib
 
 /** Its errors are the reader's. */
 const nobody = () => {}
@@ -10,9 +13,9 @@ const nobody = () => {}
 export function compressed(bytes: AsyncIterable<Buffer>, how: Compression): Readable {
   const through =
     how === 'gzip'
-      ? createGzip({ level: 6 })
-      : createZstdCompress({
-          params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
+      ? zlib.createGzip({ level: 6 })
+      : zlib.createZstdCompress({
+          params: { [zlib.constants.ZSTD_c_compressionLevel]: 3, [zlib.constants.ZSTD_c_checksumFlag]: 1 },
         })
   return pipeline(Readable.from(bytes, { objectMode: false }), through, nobody)
 }
@@ -35,12 +38,13 @@ export async function* decompressed(bytes: AsyncIterable<Buffer>): AsyncGenerato
       yield next.value
     }
   }
+  const isZstd = first.readUInt32BE(0) === 0x28b52ffd
+  if (isZstd && !hasZstd)
+    throw new ArchiveBroken(
+      `The archive is compressed with zstd, which Node ${process.versions.node} cannot unpack. Use Node 22.15 or newer, or unpack it first: zstd -d FILE.`,
+    )
   const through =
-    first.readUInt16BE(0) === 0x1f8b
-      ? createGunzip()
-      : first.readUInt32BE(0) === 0x28b52ffd
-        ? createZstdDecompress()
-        : undefined
+    first.readUInt16BE(0) === 0x1f8b ? zlib.createGunzip() : isZstd ? zlib.createZstdDecompress() : undefined
   if (!through) return yield* whole()
   try {
     yield* pipeline(Readable.from(whole(), { objectMode: false }), through, nobody)

@@ -41,77 +41,20 @@ const stagingPrefix = 'backup-'
 const passing =
   /^state\/(?:daemon\.(?:lock|json)|supervisor\.lock|deploy\.json|api\.sock|runs|views|memory|backup-[^/]*|hatchway\.db)(?:-wal|-shm|-journal)?$/
 
-export async function* writeBackup(
-  { store, layout, now }: BackupSource,
-  options: BackupOptions,
-): AsyncGenerator<Buffer> {
-  const members: Member[] = []
-  const leftOut: Manifest['left_out'] = []
+export async function* writeBackup(source: BackupSource, options: BackupOptions): AsyncGenerator<Buffer> {
+  const { store, layout, now } = source
   const madeAt = now().toISOString()
   const staging = mkdtempSync(join(layout.state, stagingPrefix))
-  const tell = (path: string, why: string) => void leftOut.push({ path, why })
-
-  const seen = new Set<string>()
-  async function* put(found: Found): AsyncGenerator<Buffer> {
-    // The way to what was taken before, or a name that came back.
-    if (seen.has(found.path)) return
-    if (found.kind !== 'file') {
-      seen.add(found.path)
-      members.push({ path: found.path, kind: found.kind, size: 0, sha256: null })
-      yield tarHeader(found)
-      return
-    }
-    const file = await openFound(found, tell)
-    if (!file) return
-    const hash = createHash('sha256')
-    try {
-      const { size } = await file.stat()
-      yield tarHeader({ ...found, size })
-      for await (const part of exactly(file, size)) {
-        hash.update(part)
-        yield part
-      }
-      yield padding(size)
-      seen.add(found.path)
-      members.push({ path: found.path, kind: 'file', size, sha256: hash.digest('hex') })
-    } finally {
-      await file.close()
-    }
-  }
-  async function* putAll(root: string, at: string, isSkipped: (path: string) => boolean = () => false) {
-    for await (const found of walk(root, at, { isSkipped, leftOut: tell })) yield* put(found)
-  }
-  const last = () => members.at(-1)
-
+  const archive = createArchive()
   try {
     const rooms = [layout.ipc, layout.spool, layout.state, layout.files]
     if (options.groups) rooms.push(layout.groups, layout.repos, layout.worktrees)
-    for (const room of rooms) {
-      const about = lstatSync(room, { throwIfNoEntry: false })
-      if (!about?.isDirectory()) continue
-      const path = basename(room)
-      seen.add(path)
-      members.push({ path, kind: 'directory', size: 0, sha256: null })
-      yield tarHeader({ ...entryOf(path, 0, about.mtimeMs), kind: 'directory', mode: about.mode & 0o777 })
-    }
+    for (const room of rooms) yield* archive.putRoom(room)
     // What is handled from here on has a larger number.
     const seq = store.lastSeq()
     const waiting = new Map<string, Member>()
     const claimed = new Set<string>()
-    for await (const found of walk(layout.ipc, 'ipc', {
-      isSkipped: path => isNoDrop(path),
-      leftOut: tell,
-    })) {
-      const isFile = found.kind === 'file'
-      yield* put(found)
-      const member = last()
-      if (isFile && member?.path === found.path) waiting.set(identity(found), member)
-    }
-    const isStaging = (path: string) => path === 'spool/staging'
-    for await (const found of walk(layout.spool, 'spool', { isSkipped: isStaging, leftOut: tell })) {
-      yield* put(found)
-      if (found.kind === 'file') claimed.add(identity(found))
-    }
+    yield* putPosted(archive, layout, waiting, claimed)
 
     const copy = join(staging, 'hatchway.db')
     await store.copyTo(copy)
@@ -119,28 +62,8 @@ export async function* writeBackup(
     for (const [key, member] of waiting) {
       if (claimed.has(key) || handled.has(`${member.path.slice('ipc/'.length)}/${key}`)) member.handled = true
     }
-    yield* putAll(staging, 'state', path => path !== 'state/hatchway.db')
-
-    const memory = join(layout.state, 'memory')
-    const memories = databasesIn(memory)
-    if (memories.length > 0) {
-      const copies = join(staging, 'memory')
-      mkdirSync(copies, { mode: 0o700 })
-      await copyAside(memory, memories, copies)
-      yield* putAll(copies, 'state/memory')
-    }
-    yield* putAll(
-      layout.state,
-      'state',
-      path => passing.test(path) || (path === 'state/web-token' && !options.token),
-    )
-    yield* putAll(layout.ipc, 'ipc', path => isDrop(path))
-    yield* putAll(layout.files, 'files')
-    if (options.groups) {
-      yield* putAll(layout.groups, 'groups')
-      yield* putAll(layout.repos, 'repos')
-      yield* putAll(layout.worktrees, 'worktrees')
-    }
+    yield* archive.putAll(staging, 'state', path => path !== 'state/hatchway.db')
+    yield* putRest(archive, layout, staging, options)
   } finally {
     rmSync(staging, { recursive: true, force: true })
   }
@@ -153,14 +76,116 @@ export async function* writeBackup(
       store_version: newestVersion,
       made_at: madeAt,
       groups: options.groups,
-      left_out: leftOut,
-      members,
+      left_out: archive.leftOut,
+      members: archive.members,
     } satisfies Manifest),
   )
   yield tarHeader(entryOf(manifestName, manifest.length, Date.parse(madeAt)))
   yield manifest
   yield padding(manifest.length)
   yield tarEnd
+}
+
+type Archive = ReturnType<typeof createArchive>
+
+/** Each path once, and a note of everything that is in it, or is not. */
+function createArchive() {
+  const members: Member[] = []
+  const leftOut: Manifest['left_out'] = []
+  const seen = new Set<string>()
+  const tell = (path: string, why: string) => void leftOut.push({ path, why })
+  const note = (member: Member) => {
+    seen.add(member.path)
+    members.push(member)
+    return member
+  }
+
+  /** what was put; undefined: nothing */
+  async function* put(found: Found): AsyncGenerator<Buffer, Member | undefined> {
+    // The way to what was taken before, or a name that came back.
+    if (seen.has(found.path)) return undefined
+    if (found.kind !== 'file') {
+      yield tarHeader(found)
+      return note({ path: found.path, kind: found.kind, size: 0, sha256: null })
+    }
+    const file = await openFound(found, tell)
+    if (!file) return undefined
+    const hash = createHash('sha256')
+    try {
+      const { size } = await file.stat()
+      yield tarHeader({ ...found, size })
+      for await (const part of exactly(file, size)) {
+        hash.update(part)
+        yield part
+      }
+      yield padding(size)
+      return note({ path: found.path, kind: 'file', size, sha256: hash.digest('hex') })
+    } finally {
+      await file.close()
+    }
+  }
+  const filesIn = (root: string, at: string, isSkipped: (path: string) => boolean = () => false) =>
+    walk(root, at, { isSkipped, leftOut: tell })
+
+  return {
+    members,
+    leftOut,
+    put,
+    filesIn,
+    async *putAll(...where: Parameters<typeof filesIn>): AsyncGenerator<Buffer> {
+      for await (const found of filesIn(...where)) yield* put(found)
+    },
+    /** the directory itself */
+    *putRoom(room: string): Generator<Buffer> {
+      const about = lstatSync(room, { throwIfNoEntry: false })
+      if (!about?.isDirectory()) return
+      const path = basename(room)
+      note({ path, kind: 'directory', size: 0, sha256: null })
+      yield tarHeader({ ...entryOf(path, 0, about.mtimeMs), kind: 'directory', mode: about.mode & 0o777 })
+    },
+  }
+}
+
+/** (1) */
+async function* putPosted(
+  archive: Archive,
+  layout: Layout,
+  waiting: Map<string, Member>,
+  claimed: Set<string>,
+): AsyncGenerator<Buffer> {
+  for await (const found of archive.filesIn(layout.ipc, 'ipc', isNoDrop)) {
+    const member = yield* archive.put(found)
+    if (member?.kind === 'file') waiting.set(identity(found), member)
+  }
+  for await (const found of archive.filesIn(layout.spool, 'spool', path => path === 'spool/staging')) {
+    yield* archive.put(found)
+    if (found.kind === 'file') claimed.add(identity(found))
+  }
+}
+
+/** (3) */
+async function* putRest(
+  archive: Archive,
+  layout: Layout,
+  staging: string,
+  options: BackupOptions,
+): AsyncGenerator<Buffer> {
+  const memory = join(layout.state, 'memory')
+  const memories = databasesIn(memory)
+  if (memories.length > 0) {
+    const copies = join(staging, 'memory')
+    mkdirSync(copies, { mode: 0o700 })
+    await copyAside(memory, memories, copies)
+    yield* archive.putAll(copies, 'state/memory')
+  }
+  const isPassing = (path: string) => passing.test(path) || (path === 'state/web-token' && !options.token)
+  yield* archive.putAll(layout.state, 'state', isPassing)
+  yield* archive.putAll(layout.ipc, 'ipc', isDrop)
+  yield* archive.putAll(layout.files, 'files')
+  if (!options.groups) return
+  yield* archive.putAll(layout.groups, 'groups')
+  yield* archive.putAll(layout.repos, 'repos')
+  yield* archive.putAll(layout.worktrees, 'worktrees')
 }
 
 /** A file by what a claim does not change. */

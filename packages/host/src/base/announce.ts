@@ -12,7 +12,7 @@ export function writeHolder(dataDirectory: string, holder: LockOwner): void {
 /** Adds what others have to know, if it is us who have the data directory. */
 export function announce(
   dataDirectory: string,
-  what: Pick<LockOwner, 'socket'> | Pick<LockOwner, 'webPort'>,
+  what: Pick<LockOwner, 'socket'> | Pick<LockOwner, 'webPort' | 'webUrl'>,
 ): void {
   const holder = readLockOwner(dataDirectory)
   if (holder?.pid === process.pid) writeHolder(dataDirectory, { ...holder, ...what })

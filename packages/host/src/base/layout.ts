@@ -5,7 +5,7 @@ import { type Inbox, type Owner, openDirectory } from '@hatchway/spool'
 
 /**
  * Where everything lies below the data directory. Only `ipc/{folder}`, `groups/{folder}`, `worktrees/{folder}`,
- * `state/views/{folder}` and, read-only, `repos/{name}.git` are ever mounted.
+ * `state/views/{folder}` and, read-only, `repos/{name}.git` and `drivers/{name}/node_modules` are ever mounted.
  */
 export interface Layout {
   ipc: string
@@ -24,6 +24,10 @@ export interface Layout {
   worktrees: string
   /** what people and agents have sent: the host's own copies */
   files: string
+  /** packages of drivers that do not come with Hatchway */
+  drivers: string
+  /** libraries of channels, in the same way */
+  channels: string
 }
 
 export function layoutOf(data: string): Layout {
@@ -40,6 +44,8 @@ export function layoutOf(data: string): Layout {
     repos: join(data, 'repos'),
     worktrees: join(data, 'worktrees'),
     files: join(data, 'files'),
+    drivers: join(data, 'drivers'),
+    channels: join(data, 'channels'),
   }
 }
 

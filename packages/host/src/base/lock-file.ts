@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openSqlite } from './sqlite.ts'
 
 /**
  * A lock that the kernel gives back the moment its process ends, however it ends. Node has no `flock`; SQLite locks
@@ -14,7 +14,7 @@ const busy = 5
 
 /** undefined: somebody else has it, in this process or another. */
 export function tryLockFile(path: string): FileLock | undefined {
-  const database = new DatabaseSync(path, { timeout: 0 })
+  const database = openSqlite(path)
   try {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE')
   } catch (error) {

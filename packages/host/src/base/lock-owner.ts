@@ -14,6 +14,8 @@ const holderSchema = z.object({
   socket: z.string().optional(),
   /** where the console really is: the configured port may have been taken */
   webPort: z.int().optional(),
+  /** what a browser opens; left out where only public routes are served */
+  webUrl: z.string().optional(),
 })
 export type LockOwner = z.infer<typeof holderSchema>
 

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { reasonOf } from '@hatchway/spool'
 import { forgetHolder, writeHolder } from './announce.ts'
 import { type FileLock, tryLockFile } from './lock-file.ts'
 import { type LockOwner, readLockOwner, stateDirectory } from './lock-owner.ts'
@@ -73,7 +74,7 @@ function lockState(dataDirectory: string): FileLock | undefined {
     mkdirSync(state, { recursive: true, mode: 0o700 })
     return tryLockFile(join(state, 'daemon.lock'))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = reasonOf(error)
     throw new DataDirectoryUnusable(
       `The data directory ${dataDirectory} cannot be used: ${reason}. Check that it may be written to.`,
       { cause: error },

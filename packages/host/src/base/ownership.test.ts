@@ -11,7 +11,8 @@ import {
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Live, openLive, until } from '../../proof/live.ts'
+import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
+import { until } from '../../../testing/src/until.ts'
 import { createOwnership, giveGroup } from './ownership.ts'
 
 const isRoot = process.getuid?.() === 0

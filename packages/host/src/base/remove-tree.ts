@@ -1,18 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  lstatSync,
-  opendirSync,
-  openSync,
-  renameSync,
-  rmdirSync,
-  unlinkSync,
-} from 'node:fs'
+import { lstatSync, opendirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
 import { basename } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type DirectoryHandle, errorCode, openDirectory } from '@hatchway/spool'
+import { type DirectoryHandle, openDirectory } from '@hatchway/spool'
+import { platform } from './platform.ts'
 
 /**
  * Removes what an agent may have filled, also where it has locked a directory against us. Whoever filled it may still be
@@ -54,7 +45,7 @@ export async function empty(path: string): Promise<void> {
         if (!lstatSync(at, { throwIfNoEntry: false })?.isDirectory()) remove(at)
         else if (directory !== top || !entry.name.startsWith(mark)) {
           // To be moved, it has to be writable itself.
-          if (directory !== top) unlock(at)
+          if (directory !== top) platform.unlockDirectory(at)
           renameSync(at, `${top.path}/${mark}${++count}`)
         } else await dissolve(`${top.path}/${entry.name}`)
         if (++count % atATime === 0) await nextTurn()
@@ -86,32 +77,11 @@ export async function empty(path: string): Promise<void> {
 /** undefined: there is none. One that its owner has locked is unlocked: nobody may shut out what is for the next run. */
 export function openUnlocked(path: string): DirectoryHandle | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found?.isDirectory() && (found.mode & 0o700) !== 0o700) unlock(path)
+  if (found?.isDirectory() && (found.mode & 0o700) !== 0o700) platform.unlockDirectory(path)
   const directory = openDirectory(path)
   if (directory === 'missing') return undefined
   if (typeof directory !== 'string') return directory
   throw new Error(`${basename(path)}/ cannot be emptied: it is ${directory.replaceAll('_', ' ')}.`)
-}
-
-/** a handle that needs no right to read (O_PATH), which Node has no name for */
-const pathOnly = 0o10000000
-const byHandle = process.platform === 'linux'
-
-/** What has become a link since it was looked at is left alone: its mode would be that of what it leads to. */
-function unlock(path: string | Buffer): void {
-  if (!byHandle) return void chmodSync(path, 0o700)
-  let fd: number
-  try {
-    fd = openSync(path, pathOnly | constants.O_DIRECTORY | constants.O_NOFOLLOW)
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errorCode(error))) return
-    throw error
-  }
-  try {
-    chmodSync(`/proc/self/fd/${fd}`, 0o700)
-  } finally {
-    closeSync(fd)
-  }
 }
 
 export function remove(path: Buffer): void {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { until } from '../../proof/live.ts'
-import { createRetries } from './retry.ts'
+import { until } from '../../../testing/src/until.ts'
+import { backoff, createRetries } from './retry.ts'
 import { StoreFailure } from './storage-failure.ts'
 
 function open() {
@@ -70,4 +70,11 @@ test('a host that stops does not wait for room', async () => {
   retries.stop()
   await expect(stored).rejects.toThrow('ENOSPC')
   await expect(retries.untilStored('one', () => Promise.reject(noSpace()))).rejects.toThrow('ENOSPC')
+})
+
+test('pauses grow by a factor, up to the longest', () => {
+  const pauses = (after: (failures: number) => number) => [1, 2, 3, 4, 5].map(after)
+  expect(pauses(backoff({ firstMs: 100, longestMs: 1000 }))).toEqual([100, 200, 400, 800, 1000])
+  expect(pauses(backoff({ firstMs: 1, longestMs: 100, factor: 4 }))).toEqual([1, 4, 16, 64, 100])
+  expect(backoff({ firstMs: 1, longestMs: 5 })(10_000)).toBe(5)
 })

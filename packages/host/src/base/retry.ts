@@ -1,4 +1,6 @@
+import { reasonOf } from '@hatchway/spool'
 import type { Logger } from 'pino'
+import { pause } from './pause.ts'
 import { isStorageFailure } from './storage-failure.ts'
 
 /**
@@ -22,14 +24,18 @@ export interface Retries {
   stop(): void
 }
 
-const firstPauseMs = 100
-const longestPauseMs = 5000
+/** The pause after the first failure, the second, …: it grows by a factor, up to a longest one. */
+export const backoff =
+  ({ firstMs, longestMs, factor = 2 }: { firstMs: number; longestMs: number; factor?: number }) =>
+  (failures: number): number =>
+    Math.min(longestMs, firstMs * factor ** (failures - 1))
+
+const pauseAfter = backoff({ firstMs: 100, longestMs: 5000 })
 const calmMs = 1000
 
 export function createRetries(options: { log: Logger; now(): number }): Retries {
   const { log, now } = options
-  const pauses = new Set<() => void>()
-  let isStopping = false
+  const stopping = new AbortController()
   let waiting = 0
   let failedAt = 0
   let calm: NodeJS.Timeout | undefined
@@ -58,21 +64,10 @@ export function createRetries(options: { log: Logger; now(): number }): Retries 
     log.warn({ since: problem.since }, 'the data directory can be written again')
     problem = undefined
   }
-  const pause = (ms: number) =>
-    new Promise<void>(resolve => {
-      const end = () => {
-        clearTimeout(timer)
-        pauses.delete(end)
-        resolve()
-      }
-      const timer = setTimeout(end, ms)
-      pauses.add(end)
-    })
-
   const untilStored: Retries['untilStored'] = async (what, work) => {
     let hasFailed = false
     try {
-      for (let ms = firstPauseMs; ; ms = Math.min(longestPauseMs, ms * 2)) {
+      for (let failures = 1; ; failures++) {
         try {
           const result = await work()
           if (hasFailed) waiting--
@@ -82,11 +77,11 @@ export function createRetries(options: { log: Logger; now(): number }): Retries 
         } catch (error) {
           if (!isStorageFailure(error)) throw error
           failed(what, error)
-          if (isStopping) throw error
+          if (stopping.signal.aborted) throw error
         }
         if (!hasFailed) waiting++
         hasFailed = true
-        await pause(ms)
+        await pause(pauseAfter(failures), stopping.signal)
       }
     } finally {
       if (hasFailed) waiting--
@@ -103,11 +98,8 @@ export function createRetries(options: { log: Logger; now(): number }): Retries 
       problem &&
       `The data directory cannot be written since ${problem.since} (${problem.reason}). Nothing is lost: what comes in waits, and is taken as soon as there is room again. Make room on its disk.`,
     stop() {
-      isStopping = true
+      stopping.abort()
       clearTimeout(calm)
-      for (const end of pauses) end()
     },
   }
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

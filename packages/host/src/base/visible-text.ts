@@ -10,6 +10,9 @@ const escaped = (character: string): string => {
   return shortForms[character] ?? (code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`)
 }
 
+/** On one line, for a name or a short reason: what is not seen becomes a space. */
+export const oneLine = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+
 /** What stands between such tags is taken out on the way to people. */
 const internalTag = /<(?=\/?internal)/gi
 

@@ -1,32 +1,40 @@
 import type { Logger } from 'pino'
+import { refused } from '../base/outcome.ts'
 import type { Retries } from '../base/retry.ts'
 import type { Config } from '../config.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
-import type { Settled } from '../store/settled.ts'
-import type { Store } from '../store/types.ts'
+import type { Positions } from '../store/positions.ts'
+import { textMessage } from '../store/text-message.ts'
+import type { MessageRow, Settled, Store } from '../store/types.ts'
 import { type Approvals, type ApprovalsOptions, createApprovals } from './approvals/approvals.ts'
 import type { Attachments } from './attachments/attachments.ts'
+import { changedApproval, changedQuestion } from './card-text.ts'
+import { hostFor } from './channels/host.ts'
 import { createLogChannel } from './channels/log.ts'
+import { type Channels, createChannels } from './channels/registry.ts'
 import type { Channel } from './channels/types.ts'
 import { createWebChannel, type WebChannel } from './channels/web.ts'
-import { createWebhookChannel, type WebhookChannel } from './channels/webhook.ts'
 import { createFeed, type Feed } from './feed.ts'
-import { type Cards, cardsIn, entryOfIncoming, entryOfMessage, isShown } from './history.ts'
+import { type Cards, cardOf, cardsIn, entryOfIncoming, entryOfMessage, isShown } from './history.ts'
 import { createInbound, type Inbound } from './inbound.ts'
+import type { Lookup } from './outbox/delivery.ts'
+import { createPairing, type Pairing, type PairingOptions } from './pairing.ts'
 import { createQuestions, type Questions } from './questions/questions.ts'
 
 /** All channels, put together: what the host connects to its outbox and its agents, and the API shows to people. */
 export interface Chats {
-  /** the first that reaches a chat has it */
-  channels: readonly Channel[]
+  channels: Channels
   web: WebChannel
-  webhook: WebhookChannel
   feed: Feed
   inbound: Inbound
   /** what agents ask people */
   questions: Questions
   /** what agents are not to do without a person; undefined: nobody is asked */
   approvals: Approvals | undefined
+  /** who asks to be let in */
+  pairing: Pairing
+  /** for the outbox: buttons, and what edits and reactions are for */
+  lookup: Omit<Lookup, 'now'>
   /** what goes along with messages; undefined: nothing does */
   files: Attachments | undefined
   channelOf(jid: string): Channel | undefined
@@ -38,6 +46,12 @@ export interface Chats {
   connect(): Promise<void>
   disconnect(): Promise<void>
 }
+
+/** of a chat's latest messages, to find the one that somebody reacted to */
+const searchedForReactions = 1000
+const mostCharacters = 1_000_000
+/** a platform is not asked for its chats more often than this */
+const listChatsMs = 60_000
 
 export function createChats(options: {
   store: Store
@@ -52,40 +66,72 @@ export function createChats(options: {
   /** where requests wait; left out: agents cannot ask people */
   requestQueue?(): RequestQueue | undefined
   /** what lets held commands happen; left out: nothing is held */
-  guard?: Pick<ApprovalsOptions, 'heldCommands' | 'positions' | 'said'>
+  guard?: Pick<ApprovalsOptions, 'heldCommands'>
+  positions: Positions
+  /** there is something to deliver */
+  said(): void
+  /** what an operator does; left out: nobody can be let in */
+  perform?: PairingOptions['perform']
+  /** a group has another name or another chat */
+  renamed?(): void
   /** what somebody puts on a group's list by saying so */
   todo?: Parameters<typeof createInbound>[0]['todo']
   files?: Attachments | undefined
   /** further channels, which come first */
   channels?: readonly Channel[]
-  environment?: NodeJS.ProcessEnv
+  /** left out: one of its own */
+  registry?: Channels
 }): Chats {
-  const { store, config, log, now, kick, environment = process.env } = options
+  const { store, config, log, now, kick, positions, registry = createChannels({ log }) } = options
   const feed = createFeed(now)
-  const showCard = (messageId: number, cards: Cards) => {
-    const [row] = store.messages({ after: messageId - 1, limit: 1 })
-    if (row?.id !== messageId) return
+  const channelOf = registry.of
+  const messageOf = (id: number): MessageRow | undefined => {
+    const [row] = store.messages({ after: id - 1, limit: 1 })
+    return row?.id === id ? row : undefined
+  }
+  /** Whoever looks sees the card change; on a platform, its message does. */
+  const showCard = (messageId: number, cards: Cards, text: string) => {
+    const row = messageOf(messageId)
+    if (!row) return
     feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, cards) }))
+    if (!channelOf(row.jid)?.edit) return
+    store.transaction(transaction =>
+      transaction.insertMessage({
+        ...textMessage(positions.next(), { folder: row.group, jid: row.jid }, text, now()),
+        kind: 'edit',
+        messageId: String(messageId),
+      }),
+    )
+    options.said()
   }
   const questions = createQuestions({
     store: store.questions,
     requestQueue: () => options.requestQueue?.(),
     isRegistered: folder => store.group(folder) !== undefined,
-    changed: question => showCard(question.messageId, { question }),
+    changed: question => showCard(question.messageId, { question }, changedQuestion(question)),
     now,
   })
   const approvals =
     options.guard &&
     createApprovals({
       ...options.guard,
+      positions,
+      said: options.said,
       store,
       config,
       requestQueue: () => options.requestQueue?.(),
-      changed: row => showCard(row.messageId, { approval: approvals?.cardOf(row) }),
+      changed: row => showCard(row.messageId, { approval: approvals?.cardOf(row) }, changedApproval(row)),
       showsCards: jid => channelOf(jid)?.showsCards === true,
       log,
       now,
     })
+  const pairing = createPairing({
+    store,
+    positions,
+    said: options.said,
+    perform: options.perform ?? (async () => refused('unavailable', 'Nobody can be let in here.')),
+    now,
+  })
   const inbound = createInbound({
     store,
     config,
@@ -96,31 +142,68 @@ export function createChats(options: {
     approvals,
     todo: options.todo ?? (() => undefined),
     ...(options.stop ? { stop: options.stop } : {}),
+    unknown: (name, said) => {
+      if (channelOf(said.jid)?.pairs) pairing.asked(name, said)
+    },
+    pair: pairing.hear,
+    sentAs: (jid, id) =>
+      store
+        .latestMessages({
+          jid,
+          within: searchedForReactions,
+          limit: searchedForReactions,
+          characters: mostCharacters,
+        })
+        .rows.find(({ externalIds }) => externalIds?.includes(id))?.text,
     received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
   })
   const web = createWebChannel({ feed, now })
-  const webhook = createWebhookChannel({
-    config,
-    environment,
-    readFile: async id => options.files?.read(id),
-    now,
-  })
-  const channels = [...(options.channels ?? []), web, webhook, createLogChannel(log)]
-  const channelOf = (jid: string) => channels.find(channel => channel.reaches(jid))
+  const hostOf = (channel: Channel) =>
+    hostFor(channel, { store, inbound, files: options.files, groupsChanged: () => options.renamed?.(), now })
+  let listedAt = 0
+  /** Asks the channels that can list their chats, now and then, when somebody wants to know. */
+  const listChats = async () => {
+    if (now() - listedAt < listChatsMs) return
+    listedAt = now()
+    for (const channel of registry.all()) {
+      try {
+        for (const chat of (await channel.chats?.()) ?? []) hostOf(channel).knows(chat)
+      } catch (error) {
+        log.warn({ err: error, channel: channel.name }, 'the chats of a channel could not be listed')
+      }
+    }
+  }
+  for (const channel of [createLogChannel(log), web, ...(options.channels ?? []).toReversed()])
+    void registry.attach(channel)
 
   return {
-    channels,
+    channels: registry,
+    pairing,
+    lookup: {
+      message: messageOf,
+      card(message) {
+        const { question, approval } = cardsIn(store, approvals, message)
+        if (question) return { kind: 'question', card: cardOf(question) }
+        return approval && { kind: 'approval', card: approval }
+      },
+      reactedTo({ jid, group, messageId }) {
+        if (messageId !== null && !/^\d{12}$/.test(messageId)) return messageId
+        const { rows } = store.agents.latestIncoming({ group, jid, limit: 200, characters: mostCharacters })
+        const row = messageId === null ? rows.at(-1) : rows.find(({ id }) => id === Number(messageId))
+        return row?.externalId ?? messageId
+      },
+    },
     web,
-    webhook,
     feed,
-    inbound: inbound,
+    inbound,
     questions,
     approvals,
     files: options.files,
     channelOf,
     settled(messages) {
       for (const { message, change } of messages) {
-        const row = { ...message, ...change }
+        const row: MessageRow = { ...message, ...change }
+        if (row.kind === 'edit') continue
         if (!row.text.includes('<') || isShown(entryOfMessage(row))) {
           feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, cardsIn(store, approvals, row)) }))
         }
@@ -142,18 +225,11 @@ export function createChats(options: {
       // Whoever looks at the chat from here sees it too, whichever channel's it is.
       if (channel !== web) web.typing?.(jid, on)
     },
-    groupsChanged: () => feed.publish(() => ({ kind: 'chats' })),
-    async connect() {
-      for (const channel of channels) {
-        await channel.connect?.({
-          receive: async message => inbound.receive(channel.name, message),
-          choose: async choice => inbound.choose(channel.name, choice),
-          decide: async ruling => inbound.decide(channel.name, ruling),
-        })
-      }
+    groupsChanged() {
+      feed.publish(() => ({ kind: 'chats' }))
+      void listChats()
     },
-    async disconnect() {
-      for (const channel of channels) await channel.disconnect?.()
-    },
+    connect: () => registry.connect(hostOf),
+    disconnect: registry.disconnect,
   }
 }

@@ -1,8 +1,5 @@
-import type { IncomingRow } from '../store/agent-types.ts'
 import type { Stretch } from '../store/connection.ts'
-import type { Attachment } from '../store/file-types.ts'
-import type { QuestionRow } from '../store/service-types.ts'
-import type { MessageRow, Store } from '../store/types.ts'
+import type { Attachment, IncomingRow, MessageRow, QuestionRow, Store } from '../store/types.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { ApprovalCard } from './approvals/card.ts'
 import { withoutInternal } from './channels/internal.ts'
@@ -86,9 +83,9 @@ export const cardsIn = (
   approval: approvals?.cardIn(message),
 })
 
-/** Whether there is anything of it to show: a message that was all `<internal>` is not. */
-export const isShown = ({ text, attachments }: ChatEntry): boolean =>
-  text.trim() !== '' || attachments !== undefined
+/** Whether there is anything of it to show: a message that was all `<internal>` is not, and what changes another is seen there. */
+export const isShown = ({ kind, text, attachments }: ChatEntry): boolean =>
+  kind !== 'edit' && (text.trim() !== '' || attachments !== undefined)
 
 /** Not more than this of a chat is read at once: a message may hold a megabyte. */
 const mostCharacters = 2_000_000

@@ -1,7 +1,7 @@
 import type { Group } from '@hatchway/protocol'
 import { expect, test } from 'vitest'
 import { type ConfigInput, configSchema } from '../config.ts'
-import type { IncomingRow } from '../store/agent-types.ts'
+import type { IncomingRow } from '../store/types.ts'
 import { groupOf, openGroups, saying } from './channels/testing.ts'
 import type { Incoming } from './channels/types.ts'
 import { createInbound } from './inbound.ts'

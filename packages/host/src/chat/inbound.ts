@@ -1,12 +1,14 @@
-import { type ErrorCode, type Group, refusal } from '@hatchway/protocol'
+import { createHash } from 'node:crypto'
+import { type ErrorCode, type Group, type Refusal, refusal } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import { refused } from '../base/outcome.ts'
 import type { Config } from '../config.ts'
-import type { IncomingRow, NewIncoming } from '../store/agent-types.ts'
 import { textWithFiles } from '../store/attachment-text.ts'
-import type { Store } from '../store/types.ts'
+import type { IncomingRow, NewIncoming, Store } from '../store/types.ts'
 import type { Approvals, Settled } from './approvals/approvals.ts'
-import type { Choice, Chosen, Incoming, Received, Ruling } from './channels/types.ts'
+import type { Changed, Choice, Chosen, Incoming, Reacted, Received, Ruling } from './channels/types.ts'
 import type { Questions } from './questions/questions.ts'
+import { isCalled, triggerOf, withoutCall } from './trigger.ts'
 
 /**
  * What people say comes in here, whatever channel it took. In a chat nobody registered, or from somebody who is not on
@@ -20,12 +22,18 @@ export interface Inbound {
   choose(channel: string, choice: Choice): Chosen
   /** what was decided in the card of something an agent is not to do without a person */
   decide(channel: string, ruling: Ruling): Settled
+  /** somebody changed what they had said: whoever has not read it reads the new words, and an agent that has is told */
+  changed(channel: string, change: Changed): void
+  /** the agent is told along with whatever calls it next */
+  reacted(channel: string, reaction: Reacted): void
+  /** whether this person is heard in this chat */
+  admits(said: Pick<Incoming, 'jid' | 'sender'>): boolean
   /** the host's own word to a group's agent, which it gets along with whatever calls it next; once per `about` */
   note(group: Pick<Group, 'folder' | 'jid'>, about: string, text: string): void
-  counts(): ReceptionCounts
+  counts(): InboundCounts
 }
 
-interface ReceptionCounts {
+interface InboundCounts {
   waiting: number
   context: number
   /** those that answered a question, or were about a decision */
@@ -35,6 +43,12 @@ interface ReceptionCounts {
 }
 
 const longestText = 100_000
+/** of a message that is mentioned beside another */
+const shownText = 200
+
+const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 12)
+const quoteIn = ({ quote }: Incoming) =>
+  quote && { ...quote, ...(quote.text !== undefined && { text: quote.text.slice(0, 1000).toWellFormed() }) }
 
 export function createInbound(options: {
   store: Pick<Store, 'groups' | 'agents'>
@@ -49,13 +63,19 @@ export function createInbound(options: {
   todo?(group: Group, words: string): ((said: NewIncoming) => number | undefined) | undefined
   /** somebody wants the group's agent to stop what it is doing; left out: no agents are run here */
   stop?(group: Group, by: string): void
+  /** somebody wrote in a chat that nobody has registered */
+  unknown?(channel: string, said: Incoming): void
+  /** what somebody who may decide says in the main chat about chats that ask to be let in; false: it is about something else */
+  pair?(text: string, by: string): boolean
+  /** a message of ours, by the platform's id */
+  sentAs?(jid: string, externalId: string): string | undefined
   /** what agents ask people; left out: nothing */
   questions?: Pick<Questions, 'meantBy' | 'take' | 'choose'>
   /** what they are not to do without people; left out: nothing */
   approvals?: Pick<Approvals, 'mayDecide' | 'meantBy' | 'choose'> | undefined
 }): Inbound {
   const { store, config, now, kick, log, questions, approvals } = options
-  const counts: ReceptionCounts = { waiting: 0, context: 0, used: 0, repeated: 0, refused: 0 }
+  const counts: InboundCounts = { waiting: 0, context: 0, used: 0, repeated: 0, refused: 0 }
 
   const refuse = (
     channel: string,
@@ -65,7 +85,7 @@ export function createInbound(options: {
   ) => {
     counts.refused++
     log?.warn({ channel, jid, sender, code }, 'what somebody said was refused')
-    return { ok: false, error: refusal(code, message) } as const
+    return refused(code, message)
   }
 
   const groupOf = (said: Pick<Incoming, 'jid'>) => store.groups().find(({ jid }) => jid === said.jid)
@@ -99,9 +119,7 @@ export function createInbound(options: {
     if (!taking) return undefined
     if ('code' in taking) return refuse(channel, message, taking.code, taking.message)
     const said: NewIncoming = { ...saidIn(channel, group, message, text), status: 'used' }
-    const id = store.agents.isKnown(said) ? undefined : keep(said, taking)
-    counts[id === undefined ? 'repeated' : 'used']++
-    return { ok: true, id, status: 'used' }
+    return taken(store.agents.isKnown(said) ? undefined : keep(said, taking), 'used')
   }
 
   const saidIn = (channel: string, group: Group, message: Incoming, text: string) => ({
@@ -113,6 +131,8 @@ export function createInbound(options: {
     senderName: message.senderName,
     text,
     ...(message.attachments && { attachments: message.attachments }),
+    ...(message.thread !== undefined && { thread: message.thread }),
+    ...(message.quote && { quote: quoteIn(message) }),
     createdAt: Math.min(message.at, now()),
   })
 
@@ -136,53 +156,87 @@ export function createInbound(options: {
     return keep(message, said => questions?.take(meant, said))
   }
 
+  /** Counts it, and says what has become of it. */
+  const taken = (id: number | undefined, status: 'waiting' | 'context' | 'used'): Received => {
+    counts[id === undefined ? 'repeated' : status]++
+    return { ok: true, id, status }
+  }
+
+  const note: Inbound['note'] = (group, about, text) =>
+    void receive({
+      group: group.folder,
+      jid: group.jid,
+      channel: 'host',
+      externalId: about,
+      sender: 'host',
+      senderName: 'Hatchway',
+      text,
+      status: 'context',
+      createdAt: now(),
+    })
+  const isNew = (said: Omit<NewIncoming, 'status'>) => !store.agents.isKnown(said)
+  /** Whoever lets chats in decides what an agent may be asked. */
+  const mayPair = (group: Group, { channel, sender, senderName }: Omit<NewIncoming, 'status'>) =>
+    approvals?.mayDecide(group, { channel, sender, senderName }) ?? true
+
+  /** Why it cannot be said at all. */
+  const unfit = ({ text, attachments }: Incoming): Refusal | undefined => {
+    if (text.trim() === '' && !attachments) return refusal('invalid_field', 'text: is empty')
+    return text.length > longestText
+      ? refusal('too_large', `A message may have ${longestText} characters.`)
+      : undefined
+  }
+
+  /** What was said in a group by somebody who is heard there: the first that it can be, it is. */
+  const hear = (
+    group: Group,
+    said: Omit<NewIncoming, 'status'>,
+    { senderName, sender, mentioned = false }: Incoming,
+  ): Received => {
+    const { text, attachments } = said
+    const by = senderName || sender
+    const { assistant } = config.agents
+    const spoken = withoutCall(text, triggerOf(group, assistant))
+    if (/^\/stop$/i.test(spoken.trim()) && !attachments) {
+      const id = receive({ ...said, status: 'used' })
+      if (id !== undefined) options.stop?.(group, by)
+      return taken(id, 'used')
+    }
+    if (group.main && !attachments && mayPair(group, said) && isNew(said) && options.pair?.(spoken, by))
+      return taken(receive({ ...said, status: 'used' }), 'used')
+    // Whoever asked for a file is told where it is.
+    const words = textWithFiles({ text: spoken, attachments })
+    const noting = attachments ? undefined : options.todo?.(group, words)
+    // The agent hears of it with whatever calls it next.
+    if (noting) return taken(keep({ ...said, status: 'context' }, noting), 'context')
+    const isForAgent = mentioned || isCalled(text, group, assistant)
+    const answered = answer(group, words, { ...said, status: 'used' }, isForAgent)
+    if (answered !== undefined) return taken(answered, 'used')
+    const status = isForAgent ? 'waiting' : 'context'
+    const id = receive({ ...said, status })
+    if (id !== undefined && status === 'waiting') kick()
+    return taken(id, status)
+  }
+
   return {
     receive(channel, message) {
       const decided = decide(channel, message)
       if (decided) return decided
       const admitted = admit(channel, message)
-      if (!admitted.ok) return admitted
+      if (!admitted.ok) {
+        if (!groupOf(message)) options.unknown?.(channel, message)
+        return admitted
+      }
       const { group } = admitted
       const text = message.text.toWellFormed()
-      const { attachments } = message
-      if (text.trim() === '' && !attachments)
-        return refuse(channel, message, 'invalid_field', 'text: is empty')
-      if (text.length > longestText) {
-        return refuse(channel, message, 'too_large', `A message may have ${longestText} characters.`)
-      }
-      const said = saidIn(channel, group, message, text)
-      const isForAgent = isCalled(text, group, config.agents.assistant)
-      const spoken = withoutCall(text, triggerOf(group, config.agents.assistant))
-      if (/^\/stop$/i.test(spoken.trim()) && !attachments) {
-        const id = receive({ ...said, status: 'used' })
-        counts[id === undefined ? 'repeated' : 'used']++
-        if (id !== undefined) options.stop?.(group, message.senderName || message.sender)
-        return { ok: true, id, status: 'used' }
-      }
-      // Whoever asked for a file is told where it is.
-      const words = textWithFiles({ text: spoken, attachments })
-      const noting = attachments ? undefined : options.todo?.(group, words)
-      if (noting) {
-        // The agent hears of it with whatever calls it next.
-        const id = keep({ ...said, status: 'context' }, noting)
-        counts[id === undefined ? 'repeated' : 'context']++
-        return { ok: true, id, status: 'context' }
-      }
-      const answered = answer(group, words, { ...said, status: 'used' }, isForAgent)
-      if (answered !== undefined) {
-        counts.used++
-        return { ok: true, id: answered, status: 'used' }
-      }
-      const status = isForAgent ? 'waiting' : 'context'
-      const id = receive({ ...said, status })
-      counts[id === undefined ? 'repeated' : status]++
-      if (id !== undefined && status === 'waiting') kick()
-      return { ok: true, id, status }
+      const problem = unfit({ ...message, text })
+      if (problem) return refuse(channel, message, problem.code, problem.message)
+      return hear(group, saidIn(channel, group, message, text), message)
     },
     choose(channel, choice) {
       const admitted = admit(channel, choice)
       if (!admitted.ok) return admitted
-      if (!questions) return { ok: false, error: refusal('unavailable', 'Nobody asks anything here.') }
+      if (!questions) return refused('unavailable', 'Nobody asks anything here.')
       const chosen = questions.choose(admitted.group, choice)
       return 'code' in chosen ? { ok: false, error: chosen } : { ok: true, question: chosen }
     },
@@ -190,22 +244,44 @@ export function createInbound(options: {
       const group = groupOf({ jid })
       if (!group)
         return refuse(channel, { jid, sender }, 'not_found', 'No group is registered for this chat.')
-      if (!approvals) return { ok: false, error: refusal('unavailable', 'Nobody is asked here.') }
+      if (!approvals) return refused('unavailable', 'Nobody is asked here.')
       return approvals.choose(group, id, spoken, { channel, sender, senderName })
     },
-    note(group, about, text) {
-      receive({
-        group: group.folder,
-        jid: group.jid,
-        channel: 'host',
-        externalId: about,
-        sender: 'host',
-        senderName: 'Hatchway',
-        text,
-        status: 'context',
-        createdAt: now(),
-      })
+    changed(channel, { jid, externalId, sender, senderName, text }) {
+      const group = groupOf({ jid })
+      const row = group && store.agents.byExternalId(channel, jid, externalId)
+      // Nobody changes what somebody else has said.
+      if (!group || row?.sender !== sender || text === row.text) return
+      const words = text === null ? '[taken back]' : text.toWellFormed().slice(0, longestText)
+      if (store.agents.rewrite(row.id, words)) {
+        options.received?.({ ...row, text: words })
+        return
+      }
+      const was = JSON.stringify(row.text.slice(0, shownText).toWellFormed())
+      note(
+        group,
+        `changed:${channel}:${externalId}:${digest(words)}`,
+        text === null
+          ? `${senderName} has taken back what they had said: ${was}`
+          : `${senderName} has changed what they had said, ${was}, to: ${JSON.stringify(words)}`,
+      )
     },
+    reacted(channel, { jid, to, emoji, sender, senderName }) {
+      const group = groupOf({ jid })
+      if (!group || !mayWrite(group, { sender })) return
+      const text = options.sentAs?.(jid, to) ?? store.agents.byExternalId(channel, jid, to)?.text
+      const what = text === undefined ? 'a message' : JSON.stringify(text.slice(0, shownText).toWellFormed())
+      note(
+        group,
+        `reaction:${channel}:${to}:${sender}:${digest(emoji)}`,
+        `${senderName} reacted with ${emoji.slice(0, 32)} to ${what}`,
+      )
+    },
+    admits: said => {
+      const group = groupOf(said)
+      return group !== undefined && mayWrite(group, said)
+    },
+    note,
     counts: () => ({ ...counts }),
   }
 }
@@ -216,29 +292,4 @@ function sendersOf({ groups }: Pick<Config, 'groups'>, { folder }: Group): reado
     .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
     .flatMap(([, { senders }]) => (senders ? [senders] : []))
   return lists.length === 0 ? undefined : lists.flat()
-}
-
-/** The main group's chat is the operator's own: whatever is said there is for the agent. */
-const isCalled = (text: string, group: Group, assistant: string): boolean =>
-  group.main || !group.requires_trigger || callPattern(triggerOf(group, assistant)).test(text.normalize())
-
-export const triggerOf = (group: Pick<Group, 'trigger'>, assistant: string): string => {
-  const own = group.trigger?.trim() ?? ''
-  return own === '' ? `@${assistant}` : own
-}
-
-/** As a word of its own: `@hatch` calls in "hi @Hatch!", and not in "mail@hatch" or "@hatchling". */
-const callPattern = (trigger: string): RegExp => {
-  const words = trigger.normalize().split(/\s+/).map(RegExp.escape).join('\\s+')
-  const letter = '[\\p{L}\\p{M}\\p{N}_]'
-  return new RegExp(`(?<!${letter})${words}(?!${letter})`, 'iu')
-}
-
-/** What is said when the name that calls stands before or behind it. */
-const withoutCall = (text: string, trigger: string): string => {
-  const { source, flags } = callPattern(trigger)
-  return text
-    .normalize()
-    .trim()
-    .replace(new RegExp(`^${source}[\\s,:;]*|${source}$`, flags), '')
 }

@@ -1,9 +1,8 @@
 import type { Group } from '@hatchway/protocol'
 import { newTodo } from '../services/todos.ts'
-import type { NewIncoming } from '../store/agent-types.ts'
 import type { Positions } from '../store/positions.ts'
 import { textMessage } from '../store/text-message.ts'
-import type { Store } from '../store/types.ts'
+import type { NewIncoming, Store } from '../store/types.ts'
 
 /** What a person wants on the list: `todo buy milk`. Undefined: it is about something else. */
 const todoIn = (text: string): string | undefined => /^to-?do\b\s*:?\s*(\S.*)$/is.exec(text.trim())?.[1]

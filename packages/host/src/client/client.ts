@@ -1,12 +1,17 @@
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
-import { type EventAnswer, eventAnswer } from '../api/answers.ts'
+import {
+  type EventAnswer,
+  eventAnswer,
+  type FeedEventAnswer,
+  feedEventAnswer,
+  type OverviewAnswer,
+  overviewAnswer,
+} from '../api/answers.ts'
 import { type ChatEventAnswer, chatEventAnswer } from '../api/chat-answers.ts'
 import { ApiError, failureAnswer } from '../api/failure.ts'
-import type { FeedEventAnswer } from '../api/feed.ts'
 import { announcedSocket } from '../api/socket.ts'
-import type { OverviewAnswer } from '../api/status.ts'
 import type { Config } from '../config.ts'
 import { DaemonGone, overSocket } from './over-socket.ts'
 import type { Method, Transport } from './transport.ts'
@@ -58,6 +63,12 @@ export interface ConnectOptions {
   daemonOnly?: boolean
 }
 
+/** Which host is asked. Its configuration is only read where no daemon runs: reading it takes longer than asking. */
+export interface Place {
+  data: string
+  config(): Promise<Config>
+}
+
 /** Opens the host in this process for as long as a command takes, where no daemon runs. */
 export type OpenLocal = (config: Config) => Promise<Transport>
 
@@ -67,12 +78,12 @@ const dataField = 'data: '
 const idField = 'id: '
 
 export async function connect(
-  config: Config,
+  place: Place,
   { patienceMs = 10_000, daemonOnly = false }: ConnectOptions,
   openLocal: OpenLocal,
 ): Promise<Client> {
   const options = { patienceMs, daemonOnly, openLocal }
-  let transport = await look(config, options)
+  let transport = await look(place, options)
 
   const send = async (method: Method, path: string, body: unknown) => {
     try {
@@ -80,7 +91,7 @@ export async function connect(
     } catch (error) {
       // Asking again is safe where the question never arrived, or changes nothing.
       if (!(error instanceof DaemonGone) || (error.sent && method !== 'GET')) throw error
-      transport = await look(config, options)
+      transport = await look(place, options)
       return transport.request(method, path, body)
     }
   }
@@ -114,8 +125,6 @@ export async function connect(
         signal,
       ),
     async feed(path, onEvent, signal = new AbortController().signal) {
-      // Here and below: what only a few ask for is loaded for them only.
-      const { feedEventAnswer } = await import('../api/feed.ts')
       let id: string | undefined
       await transport.lines(
         path,
@@ -127,33 +136,30 @@ export async function connect(
         signal,
       )
     },
-    async overview() {
-      const { overviewAnswer } = await import('../api/status.ts')
-      return ask('GET', '/overview', undefined, overviewAnswer)
-    },
+    overview: () => ask('GET', '/overview', undefined, overviewAnswer),
     close: () => transport.close(),
   }
 }
 
 async function look(
-  config: Config,
+  place: Place,
   { patienceMs, daemonOnly, openLocal }: Required<ConnectOptions> & { openLocal: OpenLocal },
 ): Promise<Transport> {
   const deadline = performance.now() + patienceMs
   for (;;) {
-    const outside = overSocket(announcedSocket(config.data))
+    const outside = overSocket(announcedSocket(place.data))
     if (await answers(outside)) return outside
     if (daemonOnly) throw new DaemonGone(false, undefined)
     // Only now: a command that has a daemon to ask need not load the host.
     const { DataDirectoryHeld, heldBy, isFree } = await import('../base/lock.ts')
-    if (isFree(config.data)) {
+    if (isFree(place.data)) {
       try {
-        return await openLocal(config)
+        return await openLocal(await place.config())
       } catch (error) {
         if (!(error instanceof DataDirectoryHeld) || performance.now() >= deadline) throw error
       }
     } else if (performance.now() >= deadline) {
-      throw await heldBy(config.data)
+      throw await heldBy(place.data)
     }
     await sleep(retryMs)
   }

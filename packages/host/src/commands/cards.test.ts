@@ -1,5 +1,7 @@
 import { type CommandType, commandTypes } from '@hatchway/protocol'
 import { expect, test } from 'vitest'
+import { syncTraits } from '../plugins/worktrees/command.ts'
+import type { Repo } from '../plugins/worktrees/settings.ts'
 import { openDesk } from './testing.ts'
 import type { HostRules } from './types.ts'
 
@@ -87,13 +89,20 @@ const others: readonly CommandType[] = [
   'show_withheld',
 ]
 
+const repo: Repo = {
+  path: '/srv/site',
+  branch: 'main',
+  policy: 'merge',
+  remote: 'origin',
+  testMs: 1000,
+  mergeAtEnd: true,
+}
+const repository = { name: 'site', repo }
 const host: HostRules = {
   runOf: () => ({ id: 'run-1', kind: 'task', occurrenceId: 'o-1', isByDeploy: false }),
   workMs: () => 1000,
-  jobs: { settle: settled => settled },
-  worktree: () => ({
-    ...{ mergesAtEnd: true, pushes: true, repo: 'site', branch: 'main', policy: 'merge', remote: 'origin' },
-  }),
+  finishing: () => ({ work: 'finished_work', traits: syncTraits(repository) }),
+  isHarmless: () => false,
 }
 const guard = {
   contextOf: () => 'session',
@@ -108,7 +117,13 @@ test('every command is in one of the lists', () => {
 
 for (const [type, { payload, adds = {} }] of Object.entries(guarded)) {
   test(`all that ${type} would do is shown`, async () => {
-    using desk = openDesk({ host, guard, request: { seq: 1, reply: null } })
+    using desk = openDesk({
+      host,
+      guard,
+      request: { seq: 1, reply: null },
+      repositoryOf: () => repository,
+      jobs: { settle: settled => settled },
+    })
     await desk.add({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'nanoclaw' })
     await desk.add({
       folder: 'family',

@@ -13,7 +13,7 @@ import { seenBy, type Traits } from '../guard/guard.ts'
 import { nameContext } from '../store/contexts.ts'
 import { settledAddress } from './address.ts'
 import { cancelled } from './tasks.ts'
-import type { Actor, CommandContext, CommandDefinition } from './types.ts'
+import { type Actor, type CommandContext, defineCommand, local } from './types.ts'
 
 export type NewGroup = Pick<Group, 'folder' | 'jid' | 'name' | 'main' | 'dialect'> &
   Partial<Pick<Group, 'trigger' | 'requires_trigger' | 'channel'>>
@@ -60,10 +60,12 @@ const dangerous = (name: string, summary: string, payload: Record<string, unknow
   reads: { corrupted: false, secret: false },
 })
 
-export const registerGroup: CommandDefinition<'register_group'> = {
+export const registerGroup = defineCommand({
   type: 'register_group',
+  payload: payloads.register_group,
+  permission: { main: 'any', others: 'never' },
   target: () => 'host',
-  traits: ({ jid, name, folder, trigger, requires_trigger = true, channel }, { actor }) => ({
+  guard: ({ jid, name, folder, trigger, requires_trigger = true, channel }, { actor }) => ({
     ...dangerous('register_group', `register the group ${folder}`, {
       chat: jid,
       ...{ name, folder, trigger, requires_trigger, channel },
@@ -83,7 +85,7 @@ export const registerGroup: CommandDefinition<'register_group'> = {
     }
     return outcome
   },
-}
+})
 
 /** A group speaks as the one that registers it. */
 const dialectOf = (actor: Actor): DialectName => (actor.kind === 'group' ? actor.group.dialect : 'hatchway')
@@ -114,10 +116,12 @@ export const addGroup = (
 const mayRemove = (group: Group, { actor }: CommandContext): boolean =>
   actor.kind === 'operator' || !group.main
 
-export const unregisterGroup: CommandDefinition<'unregister_group'> = {
+export const unregisterGroup = defineCommand({
   type: 'unregister_group',
+  payload: payloads.unregister_group,
+  permission: { main: 'any', others: 'never' },
   target: () => 'host',
-  traits({ jid }, { transaction }) {
+  guard({ jid }, { transaction }) {
     const { folder, name } = transaction.groupByJid(jid) ?? {}
     return dangerous('unregister_group', `end the group of the chat ${named(jid)}`, { jid, folder, name })
   },
@@ -135,13 +139,16 @@ export const unregisterGroup: CommandDefinition<'unregister_group'> = {
     effect({ kind: 'groups_changed' })
     return done({ folder: group.folder, jid, tasks_cancelled: tasks.length })
   },
-}
+})
 
-export const refreshGroups: CommandDefinition<'refresh_groups'> = {
+export const refreshGroups = defineCommand({
   type: 'refresh_groups',
+  payload: payloads.refresh_groups,
+  permission: { main: 'any', others: 'never' },
   target: () => 'host',
+  guard: local,
   execute(_, { transaction, effect }) {
     effect({ kind: 'groups_changed' })
     return done({ groups: transaction.groups().length })
   },
-}
+})

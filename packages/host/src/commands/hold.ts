@@ -1,7 +1,7 @@
 import type { Group, Outcome, ReplyAddress } from '@hatchway/protocol'
 import { refused } from '../base/outcome.ts'
 import type { GuardRules, Held } from '../guard/guard.ts'
-import type { RequestRow } from '../store/service-types.ts'
+import type { RequestRow } from '../store/types.ts'
 import { tooManyRequests } from './policy/quota.ts'
 import type { CommandContext } from './types.ts'
 

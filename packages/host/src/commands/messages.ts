@@ -1,11 +1,11 @@
-import type { Outcome, Payload } from '@hatchway/protocol'
+import { type Outcome, type Payload, payloads } from '@hatchway/protocol'
 import { done, refused } from '../base/outcome.ts'
 import { named } from '../base/visible-text.ts'
 import type { Traits } from '../guard/guard.ts'
 import type { NewMessage } from '../store/types.ts'
 import { tooManyMessageBytes } from './policy/quota.ts'
 import { storeWork } from './requests.ts'
-import type { CommandContext, CommandDefinition, Target } from './types.ts'
+import { type CommandContext, defineCommand, type Target } from './types.ts'
 
 /** The chat that is meant: the one named, or the own one. An operator has none of their own. */
 const chat = (jid: string | undefined, { actor }: CommandContext): string | undefined =>
@@ -57,19 +57,21 @@ const elsewhere = (
   does: string,
   { actor }: CommandContext,
   payload: Record<string, unknown>,
-): Traits | undefined =>
+): Traits | 'local' =>
   actor.kind !== 'group' || jid === undefined || jid === actor.group.jid
-    ? undefined
+    ? 'local'
     : {
         action: { name, summary: `${does} the chat ${named(jid)}`, payload: { jid, ...payload } },
         reach: 'sink',
         reads: { corrupted: false, secret: false },
       }
 
-export const sendMessage: CommandDefinition<'send_message'> = {
+export const sendMessage = defineCommand({
   type: 'send_message',
+  payload: payloads.send_message,
+  permission: { main: 'any', others: 'own' },
   target: chatTarget,
-  traits: ({ jid, text, sender, speech, attachments }, context) =>
+  guard: ({ jid, text, sender, speech, attachments }, context) =>
     elsewhere('send_message', jid, attachments ? 'send files to' : 'say something in', context, {
       text,
       ...(sender === undefined ? {} : { sender }),
@@ -81,13 +83,15 @@ export const sendMessage: CommandDefinition<'send_message'> = {
     if (payload.attachments) return sendFiles(payload, context)
     return queue(jid, { kind: 'text', text, sender, speech, messageId: null }, context)
   },
-}
+})
 
-export const react: CommandDefinition<'react'> = {
+export const react = defineCommand({
   type: 'react',
+  payload: payloads.react,
+  permission: { main: 'any', others: 'own' },
   target: chatTarget,
   // Any few words can stand in the place of an emoji.
-  traits: ({ jid, emoji, message_id }, context) =>
+  guard: ({ jid, emoji, message_id }, context) =>
     elsewhere('react', jid, 'put a reaction into', context, { emoji, message_id }),
   execute: ({ jid, emoji, message_id }, context) =>
     queue(
@@ -95,4 +99,4 @@ export const react: CommandDefinition<'react'> = {
       { kind: 'reaction', text: emoji, sender: null, speech: null, messageId: message_id ?? null },
       context,
     ),
-}
+})

@@ -1,5 +1,5 @@
 import type { Group } from '@hatchway/protocol'
-import type { QuestionRow } from '../store/service-types.ts'
+import type { QuestionRow } from '../store/types.ts'
 
 type Questions = QuestionRow['questions']
 

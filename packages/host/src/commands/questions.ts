@@ -1,12 +1,16 @@
+import { payloads } from '@hatchway/protocol'
 import { refused } from '../base/outcome.ts'
 import { textOfQuestions } from './question-text.ts'
 import { self, storeRequest } from './requests.ts'
-import type { CommandDefinition } from './types.ts'
+import { defineCommand, local } from './types.ts'
 
 /** People are asked in the group's own chat; what they say becomes the answer to the request. */
-export const askUser: CommandDefinition<'ask_user'> = {
+export const askUser = defineCommand({
   type: 'ask_user',
+  payload: payloads.ask_user,
+  permission: { main: 'own', others: 'own' },
   target: (_, context) => self(context),
+  guard: local,
   execute({ questions }, context) {
     const { actor, services, transaction, seq, effect } = context
     if (!services || actor.kind !== 'group') {
@@ -50,4 +54,4 @@ export const askUser: CommandDefinition<'ask_user'> = {
     effect({ kind: 'message_queued' })
     return null
   },
-}
+})

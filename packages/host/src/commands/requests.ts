@@ -1,10 +1,10 @@
-import type { Outcome, Payload } from '@hatchway/protocol'
+import { type Outcome, type Payload, payloads } from '@hatchway/protocol'
 import { done, type Refused, refused } from '../base/outcome.ts'
 import { forbiddenBy, reachOfLabels, taintOfLabels } from '../guard/gates.ts'
-import type { NewRequest, RequestRow } from '../store/service-types.ts'
+import type { NewRequest, RequestRow } from '../store/types.ts'
 import { tooManyRequests } from './policy/quota.ts'
 import { isAllowed } from './service-tools.ts'
-import type { CommandContext, CommandDefinition, Target } from './types.ts'
+import { type CommandContext, defineCommand, local, type Target } from './types.ts'
 
 /** Whoever asks acts on nobody but itself. */
 export const self = ({ actor }: CommandContext): Target =>
@@ -88,14 +88,16 @@ const call = ({ tool: name, arguments: input }: Payload<'call_service'>, context
   return 'ok' in stored ? stored : null
 }
 
-export const callService: CommandDefinition<'call_service'> = {
+export const callService = defineCommand({
   type: 'call_service',
+  payload: payloads.call_service,
+  permission: { main: 'own', others: 'own' },
   target: (_, context) => self(context),
-  traits({ tool: name, arguments: input }, { services, actor }) {
+  guard({ tool: name, arguments: input }, { services, actor }) {
     const tool = services?.catalogue.find(name)
     // What is refused anyway is refused at once.
     if (!tool || actor.kind !== 'group' || !isAllowed(tool.groups, actor.group) || !tool.check(input).ok)
-      return undefined
+      return 'local'
     return {
       action: { name, summary: `use ${name} (${tool.service}): ${tool.title}`, payload: input },
       reach: reachOfLabels(tool.labels),
@@ -105,13 +107,16 @@ export const callService: CommandDefinition<'call_service'> = {
     }
   },
   execute: call,
-}
+})
 
 const cancelled: Outcome = refused('cancelled', 'The request was taken back by whoever had made it.')
 
-export const cancelRequest: CommandDefinition<'cancel_request'> = {
+export const cancelRequest = defineCommand({
   type: 'cancel_request',
+  payload: payloads.cancel_request,
+  permission: { main: 'own', others: 'own' },
   target: (_, context) => self(context),
+  guard: local,
   execute({ request_id, unless_begun }, { actor, transaction, now, effect }) {
     if (actor.kind !== 'group')
       return refused('forbidden', 'A request is taken back by the group that made it.')
@@ -126,4 +131,4 @@ export const cancelRequest: CommandDefinition<'cancel_request'> = {
     effect({ kind: 'request_over', seq: request.seq, outcome: cancelled })
     return done({ request_id, status: 'cancelled' })
   },
-}
+})

@@ -1,13 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { createContexts } from '../guard/contexts.ts'
+import { syncTraits } from '../plugins/worktrees/command.ts'
+import type { Repo } from '../plugins/worktrees/settings.ts'
 import { codeOf, openDesk } from './testing.ts'
 import type { CurrentRun, HostRules } from './types.ts'
 
-const hostWith = (run: CurrentRun | undefined, mergesAtEnd = false): HostRules => ({
+const hostWith = (run: CurrentRun | undefined): HostRules => ({
   runOf: folder => (folder === 'family' ? run : undefined),
   workMs: () => undefined,
-  jobs: undefined,
-  worktree: () => ({ mergesAtEnd, pushes: false }),
+  finishing: () => undefined,
+  isHarmless: () => false,
 })
 const scheduled: CurrentRun = { id: 'run-1', kind: 'task', occurrenceId: 'o-1', isByDeploy: false }
 
@@ -74,7 +76,7 @@ describe('reset_context', () => {
     // The files are wiped, the message still waits.
     store.taints.clear('family', 'session')
     contexts.gone('family')
-    const begin = () => contexts.begins('family', { taskId: null, repo: undefined })
+    const begin = () => contexts.begins('family', { taskId: null, shares: [] })
     const told = [
       ['carried', 'reset_context'],
       ['session', 'reset_context'],
@@ -146,9 +148,17 @@ describe('finished_work', () => {
     ['secret', { corrupted: false, secret: true }, true],
     ['corrupted', { corrupted: true, secret: false }, false],
   ])('is no way around the gate of a sync: a %s run is held', async (_, taint, pushes) => {
+    const repo: Repo = {
+      path: '/srv/site',
+      branch: 'main',
+      policy: 'merge',
+      testMs: 1000,
+      mergeAtEnd: true,
+      ...(pushes ? { remote: 'origin' } : {}),
+    }
     const host: HostRules = {
       ...hostWith(scheduled),
-      worktree: () => ({ mergesAtEnd: true, pushes }),
+      finishing: () => ({ work: 'finished_work', traits: syncTraits({ name: 'site', repo }) }),
       workMs: () => 1000,
     }
     using desk = await open({ host, guard, request: { seq: 7, reply: null } })

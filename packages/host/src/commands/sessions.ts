@@ -1,10 +1,9 @@
-import type { Group, Outcome } from '@hatchway/protocol'
+import { type Group, type Outcome, payloads } from '@hatchway/protocol'
 import { done, refused } from '../base/outcome.ts'
 import { seenBy } from '../guard/guard.ts'
 import { carried } from '../store/contexts.ts'
 import { storeWork } from './requests.ts'
-import type { CommandContext, CommandDefinition, Target } from './types.ts'
-import { syncTraits } from './worktree.ts'
+import { type CommandContext, defineCommand, local, type Target } from './types.ts'
 
 /** The group whose session is meant: always the one that asks; an operator says which. */
 const ownGroup = ({ actor, about }: CommandContext): Group | undefined =>
@@ -32,9 +31,12 @@ const note = (group: Group, action: string, summary: string, context: CommandCon
  * is not. Its message to its successor is stored in the same commit, like one that came from a chat, so it waits for
  * as long as it takes. What it has read goes with the message: whoever writes to itself tells itself what strangers said.
  */
-export const resetContext: CommandDefinition<'reset_context'> = {
+export const resetContext = defineCommand({
   type: 'reset_context',
+  payload: payloads.reset_context,
+  permission: { main: 'own', others: 'own' },
   target: (_, context) => ownTarget(context),
+  guard: local,
   execute({ message }, context) {
     const { transaction, guard, host, now, seq, effect } = context
     const group = ownGroup(context)
@@ -66,19 +68,22 @@ export const resetContext: CommandDefinition<'reset_context'> = {
     effect({ kind: 'session_over', folder, runId: run?.id })
     return done({ status: 'reset', message_stored: hasMessage })
   },
-}
+})
 
-/** A scheduled run that says so is done. Where its commits are merged at the end, it is done once they are. */
-export const finishedWork: CommandDefinition<'finished_work'> = {
+/** A scheduled run that says so is done. Where a plugin has work to do at its end, it is done once that is. */
+export const finishedWork = defineCommand({
   type: 'finished_work',
+  payload: payloads.finished_work,
+  permission: { main: 'own', others: 'own' },
   target: (_, context) => ownTarget(context),
-  // With the run's end its commits go to where a sync would bring them.
-  traits(_, { actor, host }) {
-    if (actor.kind !== 'group') return undefined
+  // What is done at the run's end is judged as if it had been asked for by itself.
+  guard(_, { actor, host }) {
+    if (actor.kind !== 'group') return 'local'
     const { folder } = actor.group
-    const worktree = host?.worktree(folder)
-    if (!worktree?.mergesAtEnd || host?.runOf(folder)?.kind !== 'task') return undefined
-    return { ...syncTraits(worktree), action: { ...syncTraits(worktree).action, name: 'finished_work' } }
+    const finishing = host?.finishing(folder)
+    if (!finishing || host?.runOf(folder)?.kind !== 'task') return 'local'
+    const { traits } = finishing
+    return { ...traits, action: { ...traits.action, name: 'finished_work' } }
   },
   execute(_, context) {
     const { host, transaction, now, effect } = context
@@ -93,9 +98,11 @@ export const finishedWork: CommandDefinition<'finished_work'> = {
     if (run?.kind !== 'task' || run.occurrenceId === null) {
       return refused('wrong_state', 'No scheduled run of this group is going on.')
     }
-    if (host.worktree(folder)?.mergesAtEnd && context.actor.kind === 'group') {
+    const finishing = host.finishing(folder)
+    if (finishing && context.actor.kind === 'group') {
       const input = { run_id: run.id, occurrence_id: run.occurrenceId }
-      return storeWork({ name: 'finished_work', input, otherwise: 'This host keeps no worktrees.' }, context)
+      const otherwise = 'This host cannot do what has to be done before the run is finished.'
+      return storeWork({ name: finishing.work, input, otherwise }, context)
     }
     if (!transaction.finishOccurrence(run.occurrenceId, finished, now.getTime())) {
       return refused('wrong_state', 'The run is finished already.')
@@ -106,7 +113,7 @@ export const finishedWork: CommandDefinition<'finished_work'> = {
     effect({ kind: 'session_over', folder, runId: run.id })
     return done({ status: 'finished', run_id: run.id })
   },
-}
+})
 
 /** What is noted with a task whose run ended so. */
 export const finished = 'The agent said that its work is finished.'

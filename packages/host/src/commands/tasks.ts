@@ -1,10 +1,11 @@
-import type { Group, Outcome, Payload, Task } from '@hatchway/protocol'
+import { type Group, type Outcome, type Payload, payloads, type Task } from '@hatchway/protocol'
+import type { z } from 'zod'
 import { done, type Refused, refused } from '../base/outcome.ts'
 import { named } from '../base/visible-text.ts'
 import type { Traits } from '../guard/guard.ts'
 import { tooManyTasks } from './policy/quota.ts'
 import { nextRun, type Schedule } from './schedule.ts'
-import type { CommandContext, CommandDefinition, Target } from './types.ts'
+import { type CommandContext, type CommandDefinition, defineCommand, local, type Target } from './types.ts'
 
 /**
  * A task is active or paused until it is cancelled or completed, and then stays what it is. Open tasks always have
@@ -72,14 +73,17 @@ const toOthers = (
         reads: { corrupted: false, secret: false },
       }
 
-export const scheduleTask: CommandDefinition<'schedule_task'> = {
+export const scheduleTask = defineCommand({
   type: 'schedule_task',
+  payload: payloads.schedule_task,
+  permission: { main: 'any', others: 'own' },
   target: taskTarget,
-  traits(payload, context) {
+  writesTask: true,
+  guard(payload, context) {
     const group = taskGroup(payload, context)
     const { timezone = context.timezone } = payload
     const about = { ...payload, timezone, group: group?.folder, jid: group?.jid }
-    return toOthers('schedule_task', group?.folder, about, context)
+    return toOthers('schedule_task', group?.folder, about, context) ?? 'local'
   },
   execute(payload, context) {
     const { transaction, actor, now, effect } = context
@@ -114,16 +118,20 @@ export const scheduleTask: CommandDefinition<'schedule_task'> = {
     effect({ kind: 'tasks_changed', folder: task.group })
     return answer(task)
   },
-}
+})
 
 type TaskCommand = 'update_task' | 'pause_task' | 'resume_task' | 'cancel_task'
 
 /** What changes a task that exists and has not ended. */
-const onTask = <T extends TaskCommand>(
-  type: T,
-  change: (task: Task, payload: Payload<T>, context: CommandContext) => Outcome,
-): CommandDefinition<T> => ({
+const onTask = <P extends { task_id: string }>(
+  type: TaskCommand,
+  payload: z.ZodType<P>,
+  change: (task: Task, payload: P, context: CommandContext) => Outcome,
+): CommandDefinition<P> => ({
   type,
+  payload,
+  permission: { main: 'any', others: 'own' },
+  guard: local,
   target(payload, { transaction }) {
     const task = transaction.task(payload.task_id)
     return task ? { folder: task.group } : notFound
@@ -137,7 +145,7 @@ const onTask = <T extends TaskCommand>(
   },
 })
 
-export const pauseTask = onTask('pause_task', (task, _, context) =>
+export const pauseTask = onTask('pause_task', payloads.pause_task, (task, _, context) =>
   task.status === 'paused' ? answer(task) : save({ ...task, status: 'paused' }, context),
 )
 
@@ -170,21 +178,23 @@ const ofJob = (
     : undefined
 }
 
-const resume = onTask('resume_task', (task, _, context) => {
+const resume = onTask('resume_task', payloads.resume_task, (task, _, context) => {
   if (task.status === 'active') return answer(task)
   const next = upcoming(task, context.now)
   if ('ok' in next) return refused(next.error.code, `${next.error.message} Use update_task before resuming.`)
   return save({ ...task, status: 'active', ...next }, context)
 })
 
-export const resumeTask: CommandDefinition<'resume_task'> = {
+export const resumeTask: CommandDefinition<Payload<'resume_task'>> = {
   ...resume,
-  traits: (payload, context) => ofJob('resume_task', payload, context),
+  guard: (payload, context) => ofJob('resume_task', payload, context) ?? 'local',
 }
 
 export const cancelled = (task: Task): Task => ({ ...task, status: 'cancelled', next_run: null })
 
-export const cancelTask = onTask('cancel_task', (task, _, context) => save(cancelled(task), context))
+export const cancelTask = onTask('cancel_task', payloads.cancel_task, (task, _, context) =>
+  save(cancelled(task), context),
+)
 
 /**
  * A task runs with the rights of whoever answers for it. The group that a main group's task runs in may rewrite it,
@@ -196,7 +206,7 @@ const answerable = (task: Task, { actor }: CommandContext): string =>
 /** A job is its command, which nobody changes without being asked about it: only when it runs can be changed. */
 const jobKeeps = ['prompt', 'script', 'model', 'context_mode'] as const
 
-const update = onTask('update_task', (task, payload, context) => {
+const update = onTask('update_task', payloads.update_task, (task, payload, context) => {
   const { task_id: _, status = task.status, ...given } = payload
   const kept = task.job && jobKeeps.find(field => given[field] !== undefined)
   if (kept !== undefined) {
@@ -235,10 +245,11 @@ const update = onTask('update_task', (task, payload, context) => {
 const runsNoMore = ({ task_id: _, status, ...given }: Payload<'update_task'>): boolean =>
   (status === 'paused' || status === 'cancelled') && Object.values(given).every(value => value === undefined)
 
-export const updateTask: CommandDefinition<'update_task'> = {
+export const updateTask: CommandDefinition<Payload<'update_task'>> = {
   ...update,
-  traits(payload, context) {
-    if (runsNoMore(payload)) return undefined
+  writesTask: true,
+  guard(payload, context) {
+    if (runsNoMore(payload)) return 'local'
     const task = context.transaction.task(payload.task_id)
     const { prompt, script, model, context_mode } = task ?? {}
     const about = {
@@ -246,6 +257,10 @@ export const updateTask: CommandDefinition<'update_task'> = {
       group: task?.group,
       now: task && { ...asItIs(task), prompt, script, model, context_mode },
     }
-    return toOthers('update_task', task?.group, about, context) ?? ofJob('update_task', payload, context)
+    return (
+      toOthers('update_task', task?.group, about, context) ??
+      ofJob('update_task', payload, context) ??
+      'local'
+    )
   },
 }

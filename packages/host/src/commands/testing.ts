@@ -10,10 +10,18 @@ import {
   type Task,
 } from '@hatchway/protocol'
 import { configSchema } from '../config.ts'
+import { deployCommand } from '../plugins/deploy/command.ts'
+import { hostJobCommand } from '../plugins/jobs/command.ts'
+import type { JobRules } from '../plugins/jobs/rules.ts'
+import { periodicCommand } from '../plugins/periodic/command.ts'
+import { createPeriodicTable } from '../plugins/periodic/table.ts'
+import { type SyncCommandOptions, syncCommand } from '../plugins/worktrees/command.ts'
 import { openStore } from '../store/sqlite.ts'
+import type { Store } from '../store/types.ts'
 import type { NewGroup } from './groups.ts'
-import { addGroup, perform } from './index.ts'
-import type { Actor, CommandContext, Effect } from './types.ts'
+import { addGroup, kernelCommands } from './index.ts'
+import { createCommands } from './registry.ts'
+import type { Actor, CommandContext, CommandDefinition, Effect } from './types.ts'
 
 export interface Answer {
   outcome: Outcome
@@ -24,12 +32,29 @@ interface DeskRules
   extends Pick<CommandContext, 'host' | 'guard' | 'isReleased' | 'seen' | 'heldIn' | 'request'> {
   openTasks?: number
   limits?: Partial<CommandContext['limits']>
+  repositoryOf?: SyncCommandOptions['repositoryOf'] | undefined
+  jobs?: JobRules | undefined
 }
 
+/** The kernel's commands and those of the plugins that ship with it, as far as they can be had without a daemon. */
+export const allCommands = (
+  store: Store,
+  { repositoryOf = () => undefined, jobs }: Pick<DeskRules, 'repositoryOf' | 'jobs'> = {},
+): readonly CommandDefinition[] => [
+  ...kernelCommands,
+  syncCommand({ repositoryOf, timeoutMs: undefined }),
+  hostJobCommand(jobs),
+  periodicCommand(
+    createPeriodicTable(store.pluginTables({ name: 'periodic', tables: ['periodic_agents'] }).sql),
+  ),
+  deployCommand(undefined),
+]
+
 /** Operations on a real store, with a clock that stands still until it is set. */
-export const openDesk = ({ openTasks = 1000, limits = {}, ...rules }: DeskRules = {}) => {
+export const openDesk = ({ openTasks = 1000, limits = {}, repositoryOf, jobs, ...rules }: DeskRules = {}) => {
   const directory = mkdtempSync(join(tmpdir(), 'hatchway-operations-'))
   const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
+  const commands = createCommands(allCommands(store, { repositoryOf, jobs }))
   let now = new Date('2026-01-15T12:00:00.000Z')
   let seq = 0
 
@@ -76,7 +101,7 @@ export const openDesk = ({ openTasks = 1000, limits = {}, ...rules }: DeskRules 
           if (!group) throw new Error(`no group ${who}`)
           return { kind: 'group', group }
         },
-        context => perform(command, context),
+        context => commands.perform(command, context),
       )
     },
     group: (folder: string): Group | undefined => store.groups().find(group => group.folder === folder),

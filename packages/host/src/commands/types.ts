@@ -1,10 +1,8 @@
-import type { CommandType, Group, HostJob, Outcome, Payload, ReplyAddress } from '@hatchway/protocol'
-import type { Refused } from '../base/outcome.ts'
+import type { Group, HostOffer, Outcome, ReplyAddress } from '@hatchway/protocol'
+import type { z } from 'zod'
 import type { Taint } from '../base/taint.ts'
 import type { GuardRules, Traits } from '../guard/guard.ts'
-import type { Who } from '../store/audit-types.ts'
-import type { RequestRow } from '../store/service-types.ts'
-import type { Transaction } from '../store/types.ts'
+import type { RequestRow, Transaction, Who } from '../store/types.ts'
 import type { ToolCatalogue } from './service-tools.ts'
 
 /** Who asks. A group is known by the directory its file lay in; an operator by being on the host. */
@@ -17,6 +15,8 @@ export type Effect =
   | { kind: 'tasks_changed'; folder: string }
   | { kind: 'groups_changed' }
   | { kind: 'message_queued' }
+  /** something waits for an agent that was stored with `receive` */
+  | { kind: 'agent_called' }
   | { kind: 'todos_changed'; folder: string }
   | { kind: 'request_stored'; request: RequestRow }
   | { kind: 'request_over'; seq: number; outcome: Outcome }
@@ -38,20 +38,10 @@ export interface HostRules {
   runOf(folder: string): CurrentRun | undefined
   /** what work takes at the most, by its name; undefined: this host does not do it */
   workMs(name: string): number | undefined
-  /** why this host cannot be deployed, if so */
-  deployProblem?: string | undefined
-  jobs: JobRules | undefined
-  /** whether the group has a worktree, and whether the end of a scheduled run merges it */
-  worktree(folder: string): WorktreeRules | undefined
-}
-
-export interface WorktreeRules {
-  mergesAtEnd: boolean
-  pushes?: boolean
-  repo?: string
-  branch?: string
-  policy?: 'merge' | 'branch'
-  remote?: string | undefined
+  /** work that has to be done before the group's scheduled run counts as finished, and what the guard judges it by */
+  finishing(folder: string): { work: string; traits: Traits } | undefined
+  /** whether a shell command is harmless for a group whose agent has no network, although nothing else says so */
+  isHarmless(folder: string, command: string): boolean
 }
 
 export interface CurrentRun {
@@ -60,12 +50,6 @@ export interface CurrentRun {
   occurrenceId: string | null
   /** nobody but a deploy has called it so far */
   isByDeploy: boolean
-}
-
-/** What commands on the host may be scheduled. */
-export interface JobRules {
-  /** with the usual directory and user where it names none, or why it may not run as things are now */
-  settle(job: HostJob): HostJob | Refused
 }
 
 /** What one group may have, in numbers and in bytes. */
@@ -101,6 +85,8 @@ export interface CommandContext {
   releasedBy?: Who
   /** what its context had seen when it was held: that may be another one since */
   seen?: Taint
+  /** of a plugin's command that is released now: the plugin and its version when it was held */
+  provider?: string | undefined
   /** the run that asked for what is released now: another one may go on since */
   heldIn?: string | undefined
   /** what was decided about, as whoever decided it was shown it */
@@ -111,15 +97,37 @@ export interface CommandContext {
 /** What a command acts on, for the permission table: a group's folder, a chat outside every group, or the host. */
 export type Target = { folder: string } | { jid: string } | 'host'
 
+/** How far a right reaches: everywhere, the group's own chat and tasks, or nowhere. */
+type Reach = 'any' | 'own' | 'never'
+
 /**
- * One command: what it would act on, and what it does. `target` answers with an outcome if there is nothing to act
- * on; `execute` runs only when the permission table has said yes.
+ * One command: who may use it, what it would act on, what the guard has to know of it, and what it does, side by side.
+ * Nothing of it is optional, so that nobody can forget a permission or the guard.
  */
-export interface CommandDefinition<T extends CommandType> {
-  type: T
-  target(payload: Payload<T>, context: CommandContext): Target | Outcome
-  /** what the guard has to know of it; left out, or undefined: it stays within the group */
-  traits?(payload: Payload<T>, context: CommandContext): Traits | undefined
-  /** null: it is stored, and the answer follows */
-  execute(payload: Payload<T>, context: CommandContext): Outcome | null
+export interface CommandDefinition<P = unknown> {
+  type: string
+  payload: z.ZodType<P>
+  /** An operator, who sits on the host, needs none. */
+  permission: { main: Reach; others: Reach }
+  /** an outcome: there is nothing to act on */
+  target(payload: P, context: CommandContext): Target | Outcome
+  /** `local`: it stays within the group */
+  guard(payload: P, context: CommandContext): Traits | 'local'
+  /** whether the task it names in its answer is one that it wrote */
+  writesTask?: boolean
+  /** of a plugin's command: its name and version. What was held for another is not executed by this one. */
+  provider?: string
+  /** for a plugin's command: how agents that may use it see it among their tools */
+  tool?: { title: string; description: string; timeoutMs?: number }
+  /** what the group's agent is told of it, if this host does it for that group at this moment */
+  offer?(group: Group): HostOffer | undefined
+  /** runs only when permission and guard have said yes. null: it is stored, and the answer follows */
+  execute(payload: P, context: CommandContext): Outcome | null
 }
+
+export const defineCommand = <P>(
+  definition: { payload: z.ZodType<P> } & NoInfer<CommandDefinition<P>>,
+): CommandDefinition<P> => definition
+
+/** For commands that concern nobody but the group itself. */
+export const local = () => 'local' as const

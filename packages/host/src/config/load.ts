@@ -2,8 +2,9 @@ import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { z } from 'zod'
-import { type Config, type ConfigInput, configSchema } from './schema.ts'
-import { type Setting, settings, variableOf } from './settings.ts'
+import { pluginProblems } from './plugin-settings.ts'
+import { builtInProblems, type Config, type ConfigInput, configSchema } from './schema.ts'
+import { type Setting, settings, textValue, variableOf } from './settings.ts'
 import { problemsOf } from './web.ts'
 
 export class ConfigError extends Error {
@@ -92,7 +93,7 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
   }
   for (const setting of variablesIn(env)) {
     const variable = variableOf(setting.path)
-    overlay(input, nested(setting.path, fromText(setting, env[variable] ?? '')), [], path =>
+    overlay(input, nested(setting.path, textValue(setting, env[variable] ?? '')), [], path =>
       sources.set(path.join('.'), variable),
     )
   }
@@ -101,7 +102,7 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
 
   const parsed = configSchema.safeParse(input)
   const problems = parsed.success
-    ? contradictions(parsed.data, sources)
+    ? [...contradictions(parsed.data, sources), ...pluginProblems(parsed.data, env)]
     : parsed.error.issues.flatMap(issue => explainIssue(issue, input, sources))
   if (!parsed.success || problems.length > 0) {
     throw new ConfigError(
@@ -122,6 +123,10 @@ function findFile(asked: string | undefined, cwd: string): string | undefined {
 }
 
 async function importFile(file: string): Promise<Tree> {
+  if (/\.[mc]?ts$/.test(file) && !process.features.typescript)
+    throw new ConfigError(
+      `${file} is TypeScript, which Node ${process.versions.node} does not read. Call it hatchway.config.mjs and leave out its types, or use Node 22.18 or newer.`,
+    )
   let loaded: unknown
   try {
     loaded = await import(pathToFileURL(file).href)
@@ -140,10 +145,6 @@ function variablesIn(env: NodeJS.ProcessEnv): Setting[] {
   if (!Object.keys(env).some(name => name.startsWith('HATCHWAY_'))) return []
   return settings().filter(({ path }) => (env[variableOf(path)] ?? '') !== '')
 }
-
-/** What is not a whole number stays text, and is refused by the schema: `1e3`, ` 5` and `0x10` are not guessed at. */
-const fromText = (setting: Setting, text: string): string | number =>
-  setting.wholeNumber && /^-?\d{1,16}$/.test(text) ? Number(text) : text
 
 const nested = (path: readonly string[], value: unknown): Tree => {
   const [key = '', ...rest] = path
@@ -199,15 +200,10 @@ function explainIssue(issue: z.core.$ZodIssue, input: Tree, sources: ReadonlyMap
 }
 
 function contradictions(config: Config, sources: ReadonlyMap<string, string>): string[] {
-  const unknownRepos = Object.entries(config.groups).flatMap(([folder, { repo }]) => {
-    if (repo === undefined || Object.hasOwn(config.repos, repo)) return []
-    const name = `groups.${folder}.repo`
-    const known = Object.keys(config.repos).join(', ') || 'none'
-    return [
-      `${name}${place(sources, name)} is ${JSON.stringify(repo)}, which repos does not name; there are: ${known}.`,
-    ]
-  })
-  const wrong = [...unknownRepos, ...problemsOf(config.web)]
+  const ofPlugins = builtInProblems(config).map(
+    ({ setting, problem }) => `${setting}${place(sources, setting)} ${problem}`,
+  )
+  const wrong = [...ofPlugins, ...problemsOf(config.web)]
   if (config.pollMinMs <= config.pollMaxMs) return wrong
   return [
     ...wrong,

@@ -1,12 +1,14 @@
 import { readlinkSync } from 'node:fs'
 import { z } from 'zod'
-import { calendarsSchema } from './calendars.ts'
-import { deploySchema } from './deploy.ts'
+import { calendarsSchema } from '../plugins/calendar/settings.ts'
+import { deploySchema } from '../plugins/deploy/settings.ts'
+import { hostJobsSchema } from '../plugins/jobs/settings.ts'
+import { lentServersSchema } from '../plugins/mcp/settings.ts'
+import { memorySchema } from '../plugins/memory/settings.ts'
+import { webhookSchema } from '../plugins/webhook/settings.ts'
+import { groupRepoSchema, reposSchema, unknownRepos } from '../plugins/worktrees/settings.ts'
 import { inspectorSchema } from './inspector.ts'
-import { hostJobsSchema } from './jobs.ts'
-import { lentServersSchema } from './mcp.ts'
-import { memorySchema } from './memory.ts'
-import { reposSchema } from './repos.ts'
+import { driverNames, sandboxNames } from './names.ts'
 import { whole } from './values.ts'
 import { webSchema } from './web.ts'
 
@@ -186,9 +188,6 @@ const container = z.strictObject({
     .meta({ allowed: notRoot, otherwise: 'the same number as the user' }),
 })
 
-const sandboxes = ['auto', 'docker', 'podman', 'bubblewrap', 'process'] as const
-const drivers = ['concierge', 'claude', 'command'] as const
-
 const agents = z.strictObject({
   enabled: z
     .enum(['yes', 'no'])
@@ -202,7 +201,7 @@ const agents = z.strictObject({
     .describe('The name agents go by, and are called by where a group has no trigger of its own.')
     .meta({ allowed: 'a name of 1 to 64 characters' }),
   driver: z
-    .enum(drivers)
+    .enum(driverNames)
     .default('concierge')
     .describe('Who answers: the built-in concierge, Claude, or a command-line agent.'),
   command: z
@@ -211,7 +210,7 @@ const agents = z.strictObject({
     .describe('For the driver `command`: the program and its arguments.')
     .meta({ allowed: 'a list of texts', otherwise: 'none' }),
   sandbox: z
-    .enum(sandboxes)
+    .enum(sandboxNames)
     .default('auto')
     .describe('What agents run in. `auto`: the safest this machine has. `process` isolates nothing.'),
   image: z
@@ -256,43 +255,54 @@ const model = z.strictObject({
     .meta({ allowed: 'the name of a variable' }),
 })
 
-const webhook = z.strictObject({
-  url: z
-    .url({ protocol: /^https?$/ })
-    .optional()
-    .describe('Where messages to `webhook:` chats are posted.')
-    .meta({ allowed: 'an http or https address', otherwise: 'no webhook' }),
-  secretVariable: z
-    .string()
-    .min(1)
-    .default('HATCHWAY_WEBHOOK_SECRET')
-    .describe('The variable of the host’s environment that signs webhook messages in both directions.')
-    .meta({ allowed: 'the name of a variable' }),
-})
-
 const mount = z.strictObject({
   from: z.string().min(1),
   to: z.string().min(1),
   writable: z.boolean().default(false),
 })
 
-/** For single groups, by folder. Only in the file. */
-const groupSettings = z.strictObject({
-  driver: z.enum(drivers).optional(),
-  command: z.array(z.string()).optional(),
-  sandbox: z.enum(sandboxes).optional(),
-  image: z.string().min(1).optional(),
-  instructions: z.string().optional(),
-  mounts: z.array(mount).optional(),
-  /** the repository of `repos` that its agent works on */
-  repo: z.string().min(1).optional(),
-  /** whether what is in its folder must not get out */
-  containsSecrets: z.boolean().optional(),
-  /** who may decide what its agent is not to do without a person; left out: the operator */
-  approvers: z.array(z.string()).optional(),
-  /** who may call the agent; left out: everybody in the chat; empty: nobody */
-  senders: z.array(z.string()).optional(),
-})
+/** A plugin as a configuration names it. What else it has is the plugin interface's matter. */
+export interface GivenPlugin {
+  name: string
+  version: string
+  settings: z.ZodType
+  groupSettings?: z.ZodType
+  input: unknown
+}
+
+const isGivenPlugin = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  'name' in value &&
+  typeof value.name === 'string' &&
+  /^[a-z][a-z0-9-]{0,31}$/.test(value.name) &&
+  'version' in value &&
+  typeof value.version === 'string' &&
+  'settings' in value &&
+  'load' in value &&
+  typeof value.load === 'function'
+
+/** For single groups, by folder. Only in the file. Plugins have settings under their names: `groups.family.telegram`. */
+const groupSettings = z
+  .object({
+    driver: z.enum(driverNames).optional(),
+    command: z.array(z.string()).optional(),
+    sandbox: z.enum(sandboxNames).optional(),
+    image: z.string().min(1).optional(),
+    instructions: z.string().optional(),
+    mounts: z.array(mount).optional(),
+    repo: groupRepoSchema.optional(),
+    /** whether what is in its folder must not get out */
+    containsSecrets: z.boolean().optional(),
+    /** who may decide what its agent is not to do without a person; left out: the operator */
+    approvers: z.array(z.string()).optional(),
+    /** who may call the agent; left out: everybody in the chat; empty: nobody */
+    senders: z.array(z.string()).optional(),
+  })
+  .catchall(z.unknown())
+
+/** What `groups.<folder>` may have without any plugin. */
+export const groupSettingNames: readonly string[] = Object.keys(groupSettings.shape)
 
 export const configSchema = z.strictObject({
   data: z
@@ -340,7 +350,7 @@ export const configSchema = z.strictObject({
   agents: agents.prefault({}),
   model: model.prefault({}),
   web: webSchema.prefault({}),
-  webhook: webhook.prefault({}),
+  webhook: webhookSchema.prefault({}),
   services: services.prefault({}),
   guard: guard.prefault({}),
   inspector: inspectorSchema.prefault({}),
@@ -350,6 +360,11 @@ export const configSchema = z.strictObject({
   repos: reposSchema,
   calendars: calendarsSchema,
   mcp: lentServersSchema,
+  plugins: z
+    .array(z.custom<GivenPlugin>(isGivenPlugin, 'must be a plugin, such as telegram({ … })'))
+    .default([])
+    .describe('Plugins that are not part of Hatchway, each with its settings; see docs/extending.md.')
+    .meta({ allowed: 'a list of plugins', otherwise: 'none' }),
   groups: z
     .record(z.string(), groupSettings)
     .default({})
@@ -370,4 +385,8 @@ export const configSchema = z.strictObject({
 })
 
 export type Config = z.infer<typeof configSchema>
+
+/** What the settings of the plugins that ship with Hatchway contradict: a setting, and a sentence that it begins. */
+export const builtInProblems = ({ repos, groups }: Config): { setting: string; problem: string }[] =>
+  unknownRepos(repos, groups)
 export type ConfigInput = z.input<typeof configSchema>

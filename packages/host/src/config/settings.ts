@@ -36,10 +36,10 @@ const range = (minimum: number, maximum: number) =>
     ? `a whole number, ${minimum} or more`
     : `a whole number from ${minimum} to ${maximum}`
 
-function leaves(schema: unknown, path: readonly string[]): Setting[] {
+export function leavesOf(schema: unknown, path: readonly string[]): Setting[] {
   const found = node.parse(schema)
   if (found.properties) {
-    return Object.entries(found.properties).flatMap(([key, value]) => leaves(value, [...path, key]))
+    return Object.entries(found.properties).flatMap(([key, value]) => leavesOf(value, [...path, key]))
   }
   return [
     {
@@ -58,10 +58,14 @@ function leaves(schema: unknown, path: readonly string[]): Setting[] {
   ]
 }
 
+/** What is not a whole number stays text, and is refused by the schema: `1e3`, ` 5` and `0x10` are not guessed at. */
+export const textValue = (setting: Pick<Setting, 'wholeNumber'>, text: string): string | number =>
+  setting.wholeNumber && /^-?\d{1,16}$/.test(text) ? Number(text) : text
+
 let known: readonly Setting[] | undefined
 
 /** Every value of the schema, in its order. */
 export function settings(): readonly Setting[] {
-  known ??= leaves(z.toJSONSchema(configSchema, { io: 'input' }), [])
+  known ??= leavesOf(z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }), [])
   return known
 }

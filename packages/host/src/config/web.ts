@@ -1,9 +1,8 @@
 import { z } from 'zod'
+import { roles } from './roles.ts'
 import { isWithoutPassword, path, variableName, whole } from './values.ts'
 
-/** Each may do what the one before may: look; answer and decide; everything. */
-export const roles = ['viewer', 'approver', 'admin'] as const
-export type Role = (typeof roles)[number]
+export { type Role, roles } from './roles.ts'
 
 const name = z
   .string()

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type Checkup, checkupAnswer } from '../api/checkup.ts'
+import { type Checkup, checkupAnswer } from '../api/answers.ts'
 import { announcedSocket } from '../api/socket.ts'
 import { layoutOf } from '../base/layout.ts'
 import { isFree } from '../base/lock.ts'
@@ -35,7 +35,7 @@ const looked = async (database: string): Promise<Checkup> => ({
   clock_jump_ms: 0,
   modes: {},
   channels: {},
-  webhook: null,
+  channel_problems: [],
   troubled: [],
   services: [],
   problem: null,

@@ -47,46 +47,11 @@ export function directories(patient: DoctorContext): Finding[] {
     // A database of an earlier version knows of one user for all; the next start gives each group its own.
     owner: ownerFor(config, state.uid, () => group.uid ?? earlierUid) ?? { uid: state.uid, gid: state.gid },
   }))
-  const own = (path: string, mode: number): Wanted => ({
-    path,
-    uid: state.uid,
-    gid: undefined,
-    mode,
-    forbidden: mode === 0o700 ? 0o077 : 0o022,
-    needed: 0o700,
-  })
-  const theirs = (path: string, group: (typeof groups)[number]): Wanted => ({
-    ...{ path, ...group.owner, mode: 0o700, forbidden: 0, needed: 0o700 },
-    group,
-  })
-  const existing = (wanted: Wanted): Wanted[] => (look(wanted.path) ? [wanted] : [])
-  const wanted: Wanted[] = [
-    own(config.data, 0o755),
-    ...[layout.state, layout.spool, layout.staging, layout.files].map(path => own(path, 0o700)),
-    ...[layout.ipc, layout.groups].map(path => own(path, 0o755)),
-    own(layout.errors, 0o750),
-    ...groups.flatMap(group => [
-      // Agents of another user have to get through it.
-      {
-        ...own(join(layout.ipc, group.folder), 0o755),
-        needed: state.uid === group.owner.uid ? 0o700 : 0o705,
-      },
-      ...directoriesOf(group).map(name => theirs(join(layout.ipc, group.folder, name), group)),
-      theirs(join(layout.groups, group.folder), group),
-      ...existing(theirs(join(layout.groups, group.folder, '.home'), group)),
-      ...existing(theirs(join(layout.worktrees, group.folder), group)),
-    ]),
-  ]
-
+  const wanted = wantedFor(config.data, layout, state.uid, groups)
   const missing = wanted.filter(({ path }) => !look(path)).map(({ path }) => path)
   const there = wanted.filter(({ path }) => look(path))
   const replaced = there.filter(({ path }) => !look(path)?.isDirectory()).map(({ path }) => path)
   const real = there.filter(({ path }) => look(path)?.isDirectory())
-  const strange = real.filter(({ path, uid }) => look(path)?.uid !== uid)
-  const open = real.filter(({ path, forbidden, needed }) => {
-    const found = (look(path)?.mode ?? 0) & 0o777
-    return (found & forbidden) !== 0 || (found & needed) !== needed
-  })
   return [
     replaced.length === 0
       ? good('directories', `All ${real.length} are directories, and none is a link.`)
@@ -106,26 +71,72 @@ export function directories(patient: DoctorContext): Finding[] {
             return `made ${missing.filter(path => look(path)).length} of them`
           },
         ),
-    strange.length === 0
-      ? good(
-          'owners',
-          `Everything belongs to uid ${state.uid}, and what is the agents’ to ${usersOf(groups)}.`,
-        )
-      : bad(
-          'owners',
-          `${some(strange.map(({ path, uid }) => `${path} (uid ${look(path)?.uid}, not ${uid})`))}. ${us === 0 ? 'Run doctor --fix, or chown them.' : 'Run as root: doctor --fix, or chown them.'}`,
-          us === 0 ? () => giveBack(strange, layout) : undefined,
-        ),
-    open.length === 0
-      ? good('modes', 'Nobody can enter or change what is not theirs.')
-      : bad(
-          'modes',
-          `${some(open.map(({ path, mode }) => `${path} (${octal(look(path)?.mode ?? 0)}, should be ${octal(mode)})`))}. Run doctor --fix, or chmod them.`,
-          () => set(open, ({ mode }) => ({ mode })),
-        ),
+    ownersOf(real, layout, us === 0) ??
+      good(
+        'owners',
+        `Everything belongs to uid ${state.uid}, and what is the agents’ to ${usersOf(groups)}.`,
+      ),
+    modesOf(real),
     ...strangeFiles(groups, layout.ipc, us === 0),
     ...(us === 0 ? groups.flatMap(group => closedMounts(group, config)) : []),
   ]
+}
+
+interface OwnedGroup {
+  folder: string
+  dialect: DialectName
+  owner: Owner
+}
+
+function wantedFor(data: string, layout: Layout, uid: number, groups: readonly OwnedGroup[]): Wanted[] {
+  const own = (path: string, mode: number): Wanted => ({
+    ...{ path, uid, gid: undefined, mode },
+    forbidden: mode === 0o700 ? 0o077 : 0o022,
+    needed: 0o700,
+  })
+  const theirs = (path: string, group: OwnedGroup): Wanted => ({
+    ...{ path, ...group.owner, mode: 0o700, forbidden: 0, needed: 0o700 },
+    group,
+  })
+  const existing = (wanted: Wanted): Wanted[] => (look(wanted.path) ? [wanted] : [])
+  return [
+    own(data, 0o755),
+    ...[layout.state, layout.spool, layout.staging, layout.files].map(path => own(path, 0o700)),
+    ...[layout.ipc, layout.groups].map(path => own(path, 0o755)),
+    own(layout.errors, 0o750),
+    ...groups.flatMap(group => [
+      // Agents of another user have to get through it.
+      { ...own(join(layout.ipc, group.folder), 0o755), needed: uid === group.owner.uid ? 0o700 : 0o705 },
+      ...directoriesOf(group).map(name => theirs(join(layout.ipc, group.folder, name), group)),
+      theirs(join(layout.groups, group.folder), group),
+      ...existing(theirs(join(layout.groups, group.folder, '.home'), group)),
+      ...existing(theirs(join(layout.worktrees, group.folder), group)),
+    ]),
+  ]
+}
+
+/** undefined: everything belongs to whom it should */
+function ownersOf(real: readonly Wanted[], layout: Layout, mayGive: boolean): Finding | undefined {
+  const strange = real.filter(({ path, uid }) => look(path)?.uid !== uid)
+  if (strange.length === 0) return undefined
+  return bad(
+    'owners',
+    `${some(strange.map(({ path, uid }) => `${path} (uid ${look(path)?.uid}, not ${uid})`))}. ${mayGive ? 'Run doctor --fix, or chown them.' : 'Run as root: doctor --fix, or chown them.'}`,
+    mayGive ? () => giveBack(strange, layout) : undefined,
+  )
+}
+
+function modesOf(real: readonly Wanted[]): Finding {
+  const open = real.filter(({ path, forbidden, needed }) => {
+    const found = (look(path)?.mode ?? 0) & 0o777
+    return (found & forbidden) !== 0 || (found & needed) !== needed
+  })
+  if (open.length === 0) return good('modes', 'Nobody can enter or change what is not theirs.')
+  return bad(
+    'modes',
+    `${some(open.map(({ path, mode }) => `${path} (${octal(look(path)?.mode ?? 0)}, should be ${octal(mode)})`))}. Run doctor --fix, or chmod them.`,
+    () => set(open, ({ mode }) => ({ mode })),
+  )
 }
 
 const octal = (mode: number) => (mode & 0o777).toString(8)
@@ -205,11 +216,7 @@ interface Strange {
  * Answers that an agent cannot remove stay for ever, and follow-ups with them; and where `.tmp`, in which its side writes
  * files before it posts them, is not its own, it can post nothing at all.
  */
-function strangeFiles(
-  groups: readonly { folder: string; dialect: DialectName; owner: Owner }[],
-  ipc: string,
-  mayGive: boolean,
-): Finding[] {
+function strangeFiles(groups: readonly OwnedGroup[], ipc: string, mayGive: boolean): Finding[] {
   const found: Strange[] = []
   let seen = 0
   const lookInto = (directory: string, owner: Owner) => {

@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deliversEvents } from '@hatchway/spool'
+import { platform } from '../base/platform.ts'
 import { type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
 /** Directories of one group that are watched, at most. */
@@ -10,14 +10,15 @@ const smallQueue = 16_384
 const probeMs = 2000
 
 export const events = async (patient: DoctorContext): Promise<Finding[]> => [
-  ...limits(patient),
+  ...watching(patient),
   ...(await mounts(patient)),
 ]
 
-function limits({ config, checkup }: DoctorContext): Finding[] {
+function watching({ config, checkup }: DoctorContext): Finding[] {
   if (config.events === 'off') return [warning('events', '`events` is off: every directory is polled.')]
-  const watches = limit('max_user_watches')
-  if (watches === undefined) return [warning('events', 'No inotify here: directories are polled.')]
+  const limits = platform.watchLimits()
+  if (limits === undefined) return [good('events', 'This system names no limits for watching directories.')]
+  const { watches, instances, queue } = limits
   const groups = checkup?.store?.groups.length ?? 0
   const needed = groups * watchesOfGroup + ownWatches
   const raise = (name: string, to: number) =>
@@ -30,12 +31,10 @@ function limits({ config, checkup }: DoctorContext): Finding[] {
         `${watches} directories may be watched, and ${groups} groups may need ${needed}. ${raise('max_user_watches', Math.max(65_536, needed * 4))}`,
       ),
     )
-  const instances = limit('max_user_instances') ?? 128
   if (instances < 16)
     findings.push(
       warning('events', `Only ${instances} programs may watch at all. ${raise('max_user_instances', 128)}`),
     )
-  const queue = limit('max_queued_events') ?? smallQueue
   if (queue < smallQueue)
     findings.push(
       warning(
@@ -46,11 +45,6 @@ function limits({ config, checkup }: DoctorContext): Finding[] {
   return findings.length > 0
     ? findings
     : [good('events', `${watches} directories may be watched, ${queue} events may wait.`)]
-}
-
-function limit(name: string): number | undefined {
-  const path = `/proc/sys/fs/inotify/${name}`
-  return existsSync(path) ? Number(readFileSync(path, 'utf8')) : undefined
 }
 
 /** Some mounts deliver no events: each is asked with a file of its own. */

@@ -1,6 +1,8 @@
+import { reasonOf } from '@hatchway/spool'
 import { layoutOf } from '../base/layout.ts'
 import { acquire, DataDirectoryHeld } from '../base/lock.ts'
 import type { Config } from '../config.ts'
+import type { ConfiguredPlugin } from '../plugin-api/open.ts'
 import { configuration } from './configuration.ts'
 import { consult } from './daemon.ts'
 import { database, waiting } from './database.ts'
@@ -11,7 +13,7 @@ import { imageModels } from './image-models.ts'
 import { reach } from './reach.ts'
 import { clock, runtime, timeZone } from './runtime.ts'
 import { orphans, sandboxes } from './sandboxes.ts'
-import { bad, type DoctorContext, type Finding, reasonOf } from './types.ts'
+import { bad, type DoctorContext, type Finding } from './types.ts'
 
 /** A finding as it is told; `fixed` says what was done about it. */
 export interface Told {
@@ -45,10 +47,15 @@ const looks: readonly [string, Look][] = [
  * Looks at everything that Hatchway needs on this machine. It changes nothing unless `fix` is said, and then only what
  * is safe: owners and modes of our own directories, directories that are missing, what dead processes have left.
  */
-export async function examine(config: Config, { fix = false }: { fix?: boolean } = {}): Promise<Told[]> {
+export async function examine(
+  config: Config,
+  plugins: readonly ConfiguredPlugin[],
+  { fix = false }: { fix?: boolean } = {},
+): Promise<Told[]> {
   const { who, checkup } = await consult(config)
   const patient: DoctorContext = {
     config,
+    plugins,
     layout: layoutOf(config.data),
     holder: who,
     checkup,

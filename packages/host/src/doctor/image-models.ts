@@ -2,16 +2,18 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { reasonOf } from '@hatchway/spool'
 import { ownerFor } from '../base/owners.ts'
+import { within } from '../base/pause.ts'
 import { ask, lastWords } from '../base/programs.ts'
 import { containerProtocols } from '../runs/container-protocols/index.ts'
+import { drivers } from '../runs/drivers.ts'
 import { bundlePath, imageFor, modelPort, userOf } from '../runs/launch.ts'
 import { keyProblem } from '../runs/model-gateway/health.ts'
-import { within } from '../sandboxes/child.ts'
 import { chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import { inside } from '../sandboxes/mounts.ts'
 import type { Mount, Sandbox } from '../sandboxes/types.ts'
-import { bad, type DoctorContext, type Finding, good, reasonOf } from './types.ts'
+import { bad, type DoctorContext, type Finding, good } from './types.ts'
 
 /**
  * Whether programs in the configured images reach the model's gateway on the host. Each image is started with the
@@ -55,7 +57,7 @@ async function trialsOf({ config, checkup }: DoctorContext): Promise<Trial[]> {
     const sandbox = wanted === 'auto' ? usual.sandbox : sandboxes[wanted]
     const image = sandbox && imageFor(config, { folder }, sandbox)
     const ownRunner = group ? containerProtocols[group.dialect].ownRunner : false
-    const asksModels = !ownRunner || (settings?.driver ?? config.agents.driver) !== 'concierge'
+    const asksModels = !ownRunner || drivers[settings?.driver ?? config.agents.driver].model !== 'none'
     if (!sandbox || image === undefined || !asksModels) continue
     trials.set(`${sandbox.name} ${ownRunner} ${image}`, {
       sandbox,

@@ -21,7 +21,6 @@ function channels({ checkup, holder }: DoctorContext): Finding[] {
       .filter(([, name]) => name === wanted)
       .map(([folder]) => folder)
   const unreached = [...only('log'), ...only('none')]
-  const hooked = only('webhook')
   return [
     unreached.length === 0
       ? good('channels', 'Every group’s chat is reached.')
@@ -29,9 +28,12 @@ function channels({ checkup, holder }: DoctorContext): Finding[] {
           'channels',
           `No channel reaches the chats of ${some(unreached)}: what their agents say is in the console and the log only. Give them a chat that a channel reaches; see docs/agents.md.`,
         ),
-    ...(hooked.length > 0 && checkup.webhook !== null
-      ? [bad('channels', `The webhook, which ${some(hooked)} need, cannot be used: ${checkup.webhook}`)]
-      : []),
+    ...checkup.channel_problems.flatMap(({ channel, problem }) => {
+      const users = only(channel)
+      return users.length === 0
+        ? []
+        : [bad('channels', `The channel ${channel}, which ${some(users)} need, cannot be used: ${problem}`)]
+    }),
     ...checkup.troubled.map(({ channel, waiting, error }) =>
       warning(
         'channels',

@@ -2,16 +2,21 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { reasonOf } from '@hatchway/spool'
 import { bundlePath } from '../runs/launch.ts'
-import { bad, type DoctorContext, type Finding, good, reasonOf, warning } from './types.ts'
+import { ignoredProxy } from '../runs/model-gateway/proxy.ts'
+import { bad, type DoctorContext, type Finding, good, warning } from './types.ts'
 
 /** What runs Hatchway: Node, the agent's side, the clock, the zone. */
 export const runtime = (): Finding[] => [node(), bundle()]
 
-const node = (): Finding =>
-  Number.parseInt(process.versions.node, 10) >= 24
-    ? good('Node', `${process.versions.node}; Hatchway needs 24 or newer.`)
-    : bad('Node', `${process.versions.node}; Hatchway needs 24 or newer, which \`npm ci\` brings.`)
+/** One that is too old does not get here: bin/hatchway.mjs refuses it. */
+const node = (): Finding => {
+  const problem = ignoredProxy(process.env)
+  return problem === undefined
+    ? good('Node', `${process.versions.node}; Hatchway needs 22.13 or newer.`)
+    : warning('Node', problem)
+}
 
 const bundle = (): Finding =>
   existsSync(bundlePath)

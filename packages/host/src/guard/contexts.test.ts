@@ -23,7 +23,7 @@ const open = async () => {
   }
   return Object.assign(desk, { contexts: createContexts(store, guard), taintOf })
 }
-const plain = { taskId: null, repo: undefined }
+const plain = { taskId: null, shares: [] }
 
 test('an agent that reports no session id, another one, or none any more stays tainted', async () => {
   using desk = await open()
@@ -59,9 +59,9 @@ test('a run takes on what its task and its group’s name were written in, in wh
   using desk = await open()
   const { store, contexts } = desk
   store.taints.add('work', 'task:7', corrupted, 'schedule_task', 1)
-  contexts.begins('work', { taskId: '8', repo: undefined })
+  contexts.begins('work', { taskId: '8', shares: [] })
   expect(desk.taintOf('work')).toEqual({ corrupted: false, secret: false })
-  contexts.begins('work', { taskId: '7', repo: undefined })
+  contexts.begins('work', { taskId: '7', shares: [] })
   expect(desk.taintOf('work')).toEqual(corrupted)
   store.taints.add('main', 'name', secret, 'register_group', 1)
   contexts.begins('main', plain)
@@ -72,12 +72,12 @@ test('what is merged into a repository taints those who have it, and those who g
   using desk = await open()
   const { store, contexts } = desk
   store.taints.add('main', 'session', corrupted, 'mail', 1)
-  contexts.merges('main', 'site', ['work'])
+  contexts.share('main', 'repo:site', ['work'])
   expect(desk.taintOf('work')).toEqual(corrupted)
-  contexts.merges('vault', 'site', ['work', 'main'])
+  contexts.share('vault', 'repo:site', ['work', 'main'])
   expect(desk.taintOf('main')).toEqual({ corrupted: true, secret: true })
-  contexts.begins('later', { taskId: null, repo: 'another' })
+  contexts.begins('later', { taskId: null, shares: ['repo:another'] })
   expect(desk.taintOf('later')).toEqual({ corrupted: false, secret: false })
-  contexts.begins('later', { taskId: null, repo: 'site' })
+  contexts.begins('later', { taskId: null, shares: ['repo:site'] })
   expect(desk.taintOf('later')).toEqual({ corrupted: true, secret: true })
 })

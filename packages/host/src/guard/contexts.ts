@@ -2,17 +2,17 @@ import { carried, folderContext, nameContext, taskContext } from '../store/conte
 import type { Store } from '../store/types.ts'
 import type { GuardRules } from './guard.ts'
 
-/** in the place of a group: what was merged into a repository that several groups read */
-const repoOwner = (name: string): string => `repo:${name}`
-
 /** the channel of what the host itself says to an agent */
 const hostChannel = 'host'
 
 export interface Contexts {
   /** before a run starts: what it is told counts as read */
-  begins(folder: string, run: { taskId: string | null; repo: string | undefined }): void
-  /** before its commits can be read by the other groups that have the repository */
-  merges(folder: string, repo: string, readers: readonly string[]): void
+  begins(folder: string, run: { taskId: string | null; shares: readonly string[] }): void
+  /**
+   * before others can read what the group has written: it becomes part of `shared`, which stands in the place of a group
+   * and taints these readers now, and whoever shares it when its next run begins
+   */
+  share(folder: string, shared: string, readers: readonly string[]): void
   /** the group's run is over, and everything it has asked for is decided */
   gone(folder: string): void
 }
@@ -23,17 +23,16 @@ export function createContexts(
 ): Contexts {
   const ofFiles = (group: string) => ({ group, context: folderContext })
   return {
-    begins(folder, { taskId, repo }) {
+    begins(folder, { taskId, shares }) {
       const told = [nameContext, carried, ...(taskId === null ? [] : [taskContext(taskId)])]
       for (const context of told) store.taints.join({ group: folder, context }, folder)
-      if (repo !== undefined) store.taints.join(ofFiles(repoOwner(repo)), folder)
+      for (const shared of shares) store.taints.join(ofFiles(shared), folder)
     },
-    merges(folder, repo, readers) {
-      const owner = repoOwner(repo)
-      store.taints.join(ofFiles(folder), owner)
+    share(folder, shared, readers) {
+      store.taints.join(ofFiles(folder), shared)
       const seen = { corrupted: false, secret: rules.containsSecrets(folder) }
-      store.taints.add(owner, folderContext, seen, 'containsSecrets', Date.now())
-      for (const reader of readers) store.taints.join(ofFiles(owner), reader)
+      store.taints.add(shared, folderContext, seen, 'containsSecrets', Date.now())
+      for (const reader of readers) store.taints.join(ofFiles(shared), reader)
     },
     gone(folder) {
       // Whoever was given such a message and did not answer it leaves it to the next one.

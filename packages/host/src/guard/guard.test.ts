@@ -12,8 +12,8 @@ const guard = {
 const host: HostRules = {
   runOf: () => undefined,
   workMs: () => 1000,
-  jobs: undefined,
-  worktree: () => undefined,
+  finishing: () => undefined,
+  isHarmless: () => false,
 }
 const corrupted = { corrupted: true, secret: false }
 const request = { seq: 7, reply: null }

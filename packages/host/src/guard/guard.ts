@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { type Command, commandSchema, type Group, type Outcome } from '@hatchway/protocol'
+import { type AnyCommand, anyCommandSchema, type Group, type Outcome } from '@hatchway/protocol'
 import { refused } from '../base/outcome.ts'
 import type { Action, Gate, Taint } from '../base/taint.ts'
 import { folderContext, taskContext } from '../store/contexts.ts'
-import type { RequestRow } from '../store/service-types.ts'
-import type { Transaction } from '../store/types.ts'
+import type { RequestRow, Transaction } from '../store/types.ts'
 import { gates, type Reach, seenIn } from './gates.ts'
 import { mayHoldSecrets } from './secrets/prefilter.ts'
 
@@ -36,7 +35,9 @@ export interface Held {
   gate: Exclude<Gate, 'block'>
   taint: Taint
   action: Action
-  command: Command
+  command: AnyCommand
+  /** of a plugin's command: its name and version */
+  provider?: string | undefined
   /** the run that asked, if there was one */
   runId?: string | undefined
   /** what the command does not say and was looked up for whoever decides; it is in the action's payload, too */
@@ -68,7 +69,10 @@ export const taintOf = (
   })
 
 /** Allowed: it is done now. Held: somebody has to look at it first, or to decide. */
-export type Judgement = { kind: 'allow' } | { kind: 'deny'; outcome: Outcome } | { kind: 'hold'; held: Held }
+export type Judgement =
+  | { kind: 'allow' }
+  | { kind: 'deny'; outcome: Outcome }
+  | { kind: 'hold'; held: Omit<Held, 'command'> }
 
 /** What the guard has to know besides the command: the transaction it is decided in, when, and in which run. */
 export interface GuardContext {
@@ -80,11 +84,14 @@ export interface GuardContext {
 
 /** The step between "may this group do that" and doing it. */
 export function judge(
-  command: Command,
   traits: Traits,
   group: Group,
   rules: GuardRules,
-  context: GuardContext & { requestId: string | null; runId: string | undefined },
+  context: GuardContext & {
+    requestId: string | null
+    runId: string | undefined
+    provider: string | undefined
+  },
 ): Judgement {
   const { transaction, now } = context
   const taint = taintOf(transaction.taint, rules, group.folder)
@@ -119,7 +126,8 @@ export function judge(
     if (traits.reach !== 'local') note(gate, 'allowed', 'by the table of gates')
     return { kind: 'allow' }
   }
-  return { kind: 'hold', held: { gate, taint, action, command, runId: context.runId } }
+  const { runId, provider } = context
+  return { kind: 'hold', held: { gate, taint, action, runId, provider } }
 }
 
 const deny = (message: string): Judgement => ({ kind: 'deny', outcome: refused('denied', message) })
@@ -148,8 +156,8 @@ export const applyReleased = (
 
 /** What a held command was, read back from the store with the same care as from a file. */
 export function heldIn(request: RequestRow): Held | undefined {
-  const { gate, taint, action, command, runId, evidence } = request.input
-  const parsed = commandSchema.safeParse(command)
+  const { gate, taint, action, command, runId, provider, evidence } = request.input
+  const parsed = anyCommandSchema.safeParse(command)
   if (!parsed.success || !isTaint(taint) || !isAction(action)) return undefined
   return {
     gate: gate === 'allow' || gate === 'inspect' ? gate : 'ask',
@@ -157,6 +165,7 @@ export function heldIn(request: RequestRow): Held | undefined {
     action,
     command: parsed.data,
     runId: typeof runId === 'string' ? runId : undefined,
+    provider: typeof provider === 'string' ? provider : undefined,
     evidence: isObject(evidence) ? evidence : undefined,
   }
 }

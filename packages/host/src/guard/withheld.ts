@@ -1,4 +1,4 @@
-import type { Group, Task } from '@hatchway/protocol'
+import type { Group, OtherChat, Task } from '@hatchway/protocol'
 import type { Taint } from '../base/taint.ts'
 import { nameContext, resultContext, type Texts, taskContext, textKey } from '../store/contexts.ts'
 import type { GuardRules } from './guard.ts'
@@ -12,6 +12,8 @@ import type { GuardRules } from './guard.ts'
 export interface View {
   task(task: Task): Task
   group(group: Group): Group
+  /** a chat that nobody has registered: strangers named it, and some platforms let them choose the address */
+  chat(chat: OtherChat): OtherChat
   /** what the reader would have read, had nothing been left out so far */
   withheld(): Taint
 }
@@ -51,6 +53,11 @@ export function viewFor(reader: Taint, texts: Texts, rules: Pick<GuardRules, 'co
         ...(hidesText && task.job ? { job: { ...task.job, name: 'withheld', command: notice } } : {}),
         ...(hidesResult ? { last_result: notice } : {}),
       }
+    },
+    chat(chat) {
+      if (reader.corrupted) return chat
+      left.corrupted = true
+      return { ...chat, name: notice, jid: /^[a-z]+:-?[A-Z]?\d+$/.test(chat.jid) ? chat.jid : 'withheld' }
     },
     group(group) {
       const jid = chatOf(group)

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Live, openLive, until } from '../../proof/live.ts'
+import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
+import { until } from '../../../testing/src/until.ts'
 
 /** Writers that do not rename: an `echo >` in the agent's shell, or worse (promise 1). */
 async function open(graceMs: number): Promise<Live> {

@@ -5,17 +5,16 @@ import type { Logger } from 'pino'
 import type { Fault } from '../base/fault.ts'
 import type { Meter } from '../base/metrics/meter.ts'
 import { StoreFailure } from '../base/storage-failure.ts'
-import { perform } from '../commands/index.ts'
 import type { RateLimit } from '../commands/policy/rate.ts'
 import { checkSender } from '../commands/policy/sender.ts'
+import type { Commands } from '../commands/registry.ts'
 import type { Effect, HostRules, ServiceRules } from '../commands/types.ts'
 import type { Config } from '../config.ts'
 import type { GuardRules } from '../guard/guard.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import { wipedAt } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
-import type { CommandRow, Store, Transaction } from '../store/types.ts'
-import type { CommandEvent } from './command-event.ts'
+import type { CommandEvent, CommandRow, Store, Transaction } from '../store/types.ts'
 import { decode } from './decode.ts'
 
 /**
@@ -46,8 +45,9 @@ export interface IntakeOptions {
   config: Config
   store: Store
   positions: Positions
-  spool(): Pick<Spool, 'postpone'>
-  effects: Effects
+  spool: Pick<Spool, 'postpone'>
+  commands: Commands
+  effects: Pick<Effects, 'settle' | 'finishBatch'>
   rate: RateLimit
   log: Logger
   fault: Fault
@@ -160,7 +160,7 @@ export function createIntake(options: IntakeOptions): Intake {
     }
     const { command } = translation
     if (isRefusal(command)) return refuse(command)
-    return perform(command, {
+    return options.commands.perform(command, {
       transaction,
       actor: { kind: 'group', group },
       seq: positions.next(),
@@ -278,7 +278,7 @@ export function createIntake(options: IntakeOptions): Intake {
         file.mtimeUs = countable(file.mtimeUs)
         const result = decode(file, limits)
         if (result.kind === 'half_written') {
-          spool().postpone(file)
+          spool.postpone(file)
           continue
         }
         taken.push(file)

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import type { ClaimedFile } from '@hatchway/spool'
+import { platform } from '../base/platform.ts'
 import type { CommandRow, Store } from '../store/types.ts'
 
 /**
@@ -41,11 +41,5 @@ export function createReboot(store: Store, currentBoot = bootId()): Reboot {
 const keyOf = (group: string, directory: string, file: string, inode: number, mtimeUs: number) =>
   `${group}/${directory}/${file}/${inode}/${mtimeUs}`
 
-function bootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  } catch {
-    // No Linux: without a way to tell, every start is taken for one after a reboot.
-    return `unknown-${process.pid}-${Date.now()}`
-  }
-}
+/** Where the system does not tell, every start is taken for one after a reboot. */
+const bootId = () => platform.bootId() ?? `unknown-${process.pid}-${Date.now()}`

@@ -2,6 +2,7 @@ import type { ClaimedFile } from '@hatchway/spool'
 import { pino } from 'pino'
 import { createMeter } from '../base/metrics/meter.ts'
 import { createRateLimit } from '../commands/policy/rate.ts'
+import type { Commands } from '../commands/registry.ts'
 import type { Config } from '../config.ts'
 import { createPositions } from '../store/positions.ts'
 import { openStore } from '../store/sqlite.ts'
@@ -25,7 +26,7 @@ const samples = [
  * the rest. Before the daemon takes its first file it decides some made-up ones, on a store in memory that is thrown
  * away: a few hundredths of a second, once.
  */
-export function warmUp(config: Config): void {
+export function warmUp(config: Config, commands: Commands): void {
   const store = openStore({ path: ':memory:', durability: 'process', prepare: false })
   const group = {
     folder: 'rehearsal',
@@ -43,9 +44,10 @@ export function warmUp(config: Config): void {
   const intake = createIntake({
     config,
     store,
+    commands,
     positions: createPositions(store),
-    spool: () => ({ postpone: () => {} }),
-    effects: { settle: () => {}, finishBatch: () => {}, apply: () => {}, decided: () => {} },
+    spool: { postpone: () => {} },
+    effects: { settle: () => {}, finishBatch: () => {} },
     rate: createRateLimit({ perMinute: config.limits.commandsPerMinute }),
     log: pino({ level: 'silent' }),
     fault: () => {},

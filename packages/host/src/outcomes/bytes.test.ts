@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { Task } from '@hatchway/protocol'
 import { post } from '@hatchway/spool'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Live, openLive, until } from '../../proof/live.ts'
+import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
+import { until } from '../../../testing/src/until.ts'
 import { createBriefTasks } from './brief-tasks.ts'
 
 const hourly = { schedule_type: 'interval', schedule_value: '3600000' }

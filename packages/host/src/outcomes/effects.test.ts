@@ -10,7 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Live, openLive, until } from '../../proof/live.ts'
+import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
+import { until } from '../../../testing/src/until.ts'
 
 const ask = (id: string, type: string, payload: object) => JSON.stringify({ version: 1, id, type, payload })
 const hourly = { prompt: 'p', schedule_type: 'interval', schedule_value: '3600000' }

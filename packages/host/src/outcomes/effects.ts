@@ -2,9 +2,9 @@ import type { Outcome } from '@hatchway/protocol'
 import type { ClaimedFile, Quarantine, Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Fault } from '../base/fault.ts'
+import type { Notices } from '../base/notices.ts'
 import type { Effect } from '../commands/types.ts'
-import type { RequestRow } from '../store/service-types.ts'
-import type { CommandRow } from '../store/types.ts'
+import type { CommandRow, RequestStore } from '../store/types.ts'
 import type { Replies } from './replies.ts'
 import type { Snapshots } from './snapshots.ts'
 
@@ -15,41 +15,23 @@ import type { Snapshots } from './snapshots.ts'
 export interface Effects {
   settle(file: ClaimedFile, row: CommandRow, effects: readonly Effect[], repeated: boolean): void
   finishBatch(): void
+  /** before `begin` it is only kept */
   apply(effects: readonly Effect[]): void
+  /** everybody who has to act on effects is there */
+  begin(): void
   /** A command that was held is over; undefined: it goes on as another request. Its file goes as any other does. */
   decided(seq: number, outcome: Outcome | undefined): void
 }
 
-/** Running sessions, as far as a decision concerns them. */
-interface Sessions {
-  /** its context begins anew with the next run */
-  forget(folder: string): void
-  finish(folder: string, runId: string): void
-  close(folder: string, runId?: string): void
-  kick(): void
-}
-
-/** Requests whose answer follows. */
-interface Requests {
-  accept(request: RequestRow): void
-  over(seq: number, outcome: Outcome): void
-  isHeld(seq: number): boolean
-}
-
 export interface EffectsOptions {
-  spool(): Spool | undefined
+  /** whoever else has to act on an effect hears of it here */
+  notices: Pick<Notices<Effect>, 'publish'>
+  /** undefined: no daemon runs, and no file is taken */
+  spool: Pick<Spool, 'discard' | 'busy'> | undefined
   replies: Replies
   snapshots: Snapshots
-  outbox: { kick(): void } | undefined
   quarantine: Quarantine
-  groupAdded(folder: string): void
-  groupRemoved(folder: string): void
-  tasksChanged(): void
-  groupsChanged(): void
-  /** where agents run */
-  sessions(): Sessions | undefined
-  /** where services are asked: a daemon */
-  requests(): Requests | undefined
+  requests: Pick<RequestStore, 'isHeld'>
   log: Logger
   fault: Fault
 }
@@ -60,57 +42,21 @@ const followsAnswer = ({ kind }: Effect): boolean => kind === 'session_over'
 const holds = (effect: Effect): boolean => effect.kind === 'request_stored' && effect.request.kind === 'held'
 
 export function createEffects(options: EffectsOptions): Effects {
-  const { replies, snapshots, outbox, quarantine, log, fault } = options
+  const { notices, spool, replies, snapshots, quarantine, log, fault } = options
   let done: ClaimedFile[] = []
   /** files of held commands: they stay in the spool, for what is refused in the end has to be in errors/ */
   const held = new Map<number, { file: ClaimedFile; row: CommandRow }>()
 
+  /** what happened before everybody was there who has to know of it */
+  let early: Effect[] | undefined = []
+
+  /** whether snapshots show it */
   const apply = (effects: readonly Effect[]): boolean => {
     let visible = false
     for (const effect of effects) {
-      switch (effect.kind) {
-        case 'message_queued':
-          outbox?.kick()
-          break
-        case 'tasks_changed':
-          snapshots.tasksChanged(effect.folder)
-          options.tasksChanged()
-          visible = true
-          break
-        case 'groups_changed':
-          snapshots.groupsChanged()
-          options.groupsChanged()
-          visible = true
-          break
-        case 'group_added':
-          options.groupAdded(effect.folder)
-          snapshots.groupAdded(effect.folder)
-          visible = true
-          break
-        case 'group_removed':
-          options.groupRemoved(effect.folder)
-          break
-        case 'todos_changed':
-          snapshots.todosChanged(effect.folder)
-          visible = true
-          break
-        case 'request_stored':
-          options.requests()?.accept(effect.request)
-          break
-        case 'request_over':
-          options.requests()?.over(effect.seq, effect.outcome)
-          break
-        case 'context_reset':
-          options.sessions()?.forget(effect.folder)
-          break
-        case 'run_finished':
-          options.sessions()?.finish(effect.folder, effect.runId)
-          break
-        case 'session_over':
-          options.sessions()?.close(effect.folder, effect.runId)
-          options.sessions()?.kick()
-          break
-      }
+      // First: a new group has no directory yet that its snapshots could be written to.
+      notices.publish(effect)
+      visible = snapshots.changed(effect) || visible
     }
     return visible
   }
@@ -134,7 +80,7 @@ export function createEffects(options: EffectsOptions): Effects {
       return
     }
     if (batched) done.push(file)
-    else options.spool()?.discard([file])
+    else spool?.discard([file])
   }
 
   return {
@@ -149,7 +95,7 @@ export function createEffects(options: EffectsOptions): Effects {
       const { reply, outcome } = row
       // It is decided. An answer that cannot be placed for a while must not keep the content in memory.
       file.text = ''
-      if (!outcome && !repeated && (all.some(holds) || options.requests()?.isHeld(row.seq))) {
+      if (!outcome && !repeated && (all.some(holds) || options.requests.isHeld(row.seq))) {
         held.set(row.seq, { file, row })
         return
       }
@@ -167,14 +113,22 @@ export function createEffects(options: EffectsOptions): Effects {
       inBatch = false
     },
     finishBatch() {
-      snapshots.settle(options.spool()?.busy() ?? false)
+      snapshots.settle(spool?.busy() ?? false)
       if (done.length === 0) return
       const finished = done
       done = []
-      options.spool()?.discard(finished)
+      spool?.discard(finished)
     },
     apply(effects) {
+      if (early) return void early.push(...effects)
       apply(effects)
+      snapshots.flush()
+    },
+    begin() {
+      const waiting = early
+      early = undefined
+      if (!waiting || waiting.length === 0) return
+      apply(waiting)
       snapshots.flush()
     },
     decided(seq, outcome) {

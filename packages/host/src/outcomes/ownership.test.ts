@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, lstatSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Live, openLive, until } from '../../proof/live.ts'
+import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
+import { until } from '../../../testing/src/until.ts'
 
 /** The container's processes are somebody else: what is theirs must be theirs, and the rest must not. */
 const isRoot = process.getuid?.() === 0

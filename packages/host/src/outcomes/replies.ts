@@ -9,10 +9,11 @@ import {
   renderReply,
   replyAddressSchema,
 } from '@hatchway/protocol'
-import { openDirectory, post } from '@hatchway/spool'
+import { openDirectory, post, reasonOf } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import { type Layout, ownedDirectory } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
+import { backoff } from '../base/retry.ts'
 
 /**
  * Answers (promise 5). A claimed file stays in the spool until its answer lies in the group's directory, so a crash
@@ -38,6 +39,7 @@ export interface Replies {
 }
 
 const giveUpMs = 86_400_000
+const pauseAfter = backoff({ firstMs: 100, longestMs: 60_000 })
 const waitingPerGroup = 1000
 /** They are kept in memory, so their number alone is no limit. */
 const waitingBytesPerGroup = 16_777_216
@@ -119,12 +121,12 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
   /** of requests that have said how far they have come */
   const begun = new Set<string>()
 
-  const retry = (answer: Waiting, pauseMs: number) => {
+  const retry = (answer: Waiting, failures = 1) => {
     const { group, address, outcome, since } = answer
     answer.timer = setTimeout(() => {
       const reason = failure(group, address, outcome)
       if (reason !== undefined && Date.now() - since <= giveUpMs) {
-        return retry(answer, Math.min(60_000, pauseMs * 2))
+        return retry(answer, failures + 1)
       }
       if (reason !== undefined) {
         log.error(
@@ -133,7 +135,7 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
         )
       }
       release(answer)
-    }, pauseMs)
+    }, pauseAfter(failures))
   }
 
   const failure = (group: string, address: ReplyAddress, outcome: Outcome): string | undefined => {
@@ -141,7 +143,7 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
       place(group, address, outcome)
       return undefined
     } catch (error) {
-      return error instanceof Error ? error.message : String(error)
+      return reasonOf(error)
     }
   }
 
@@ -178,7 +180,7 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
       const answer: Waiting = { group, address, outcome, bytes, since: Date.now(), timer: undefined, placed }
       state.answers.add(answer)
       state.bytes += bytes
-      retry(answer, 100)
+      retry(answer)
     },
     progress({ folder, dialect }, address, step) {
       const file = dialects[dialect].progress?.({ version: 1, id: address.id, ...step })
@@ -193,7 +195,7 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
         })
         begun.add(`${folder}/${address.id}`)
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = reasonOf(error)
         log.debug({ group: folder, id: address.id, reason }, 'progress could not be told')
       }
     },

@@ -74,8 +74,8 @@ function open(...groups: readonly Group[]) {
   onTestFinished(() => snapshots.stop())
   const path = (of: string, name = 'current_tasks.json') => join(layout.ipc, of, name)
   const writeAll = () => {
-    for (const { folder } of groups) snapshots.groupAdded(folder)
-    snapshots.groupsChanged()
+    for (const { folder } of groups) snapshots.changed({ kind: 'group_added', folder })
+    snapshots.changed({ kind: 'groups_changed' })
     snapshots.flush()
   }
   return { layout, elsewhere, store, log, clock, snapshots, path, writeAll }
@@ -185,7 +185,7 @@ test('a group whose dialect has no list of groups does not keep the one of whoev
   writeFileSync(path('a', 'available_groups.json'), '[{"folder":"main"}]')
   writeAll()
   expect(lstatSync(path('a', 'available_groups.json'), { throwIfNoEntry: false })).toBeUndefined()
-  snapshots.groupAdded('a')
+  snapshots.changed({ kind: 'group_added', folder: 'a' })
   snapshots.flush()
   expect(idsIn(path('a'))).toEqual(['of-a'])
 })
@@ -202,7 +202,7 @@ test('at the start every group’s are looked at, and mended where somebody chan
 test('who waits for the snapshots is told once they are written, in order', async () => {
   const { path, snapshots } = open(group('a'))
   const told: string[] = []
-  snapshots.tasksChanged('a')
+  snapshots.changed({ kind: 'tasks_changed', folder: 'a' })
   snapshots.whenWritten(() => told.push(`first ${idsIn(path('a'))}`))
   snapshots.whenWritten(() => told.push('second'))
   // More is coming, and nothing was written for a while: written at once.
@@ -210,7 +210,7 @@ test('who waits for the snapshots is told once they are written, in order', asyn
   expect(told).toEqual(['first of-a', 'second'])
 
   // More is coming, and something has just been written: a moment later.
-  snapshots.tasksChanged('a')
+  snapshots.changed({ kind: 'tasks_changed', folder: 'a' })
   snapshots.whenWritten(() => told.push('third'))
   snapshots.settle(true)
   expect(told).toHaveLength(2)

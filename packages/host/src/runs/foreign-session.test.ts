@@ -7,9 +7,11 @@ import { type DialectName, dialects, type Group, type RunStart } from '@hatchway
 import { post } from '@hatchway/spool'
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { StoreFailure } from '../base/storage-failure.ts'
 import { createSentTexts, type SentTexts } from '../sandboxes/sent-texts.ts'
 import type { SandboxExit } from '../sandboxes/types.ts'
 import { openStore } from '../store/sqlite.ts'
+import type { AgentStore } from '../store/types.ts'
 import { containerProtocols } from './container-protocols/index.ts'
 import { createInputBox, inputId } from './input-box.ts'
 import { startSession } from './session.ts'
@@ -25,12 +27,13 @@ interface RigOptions {
   notices?: () => readonly string[]
   sent?: SentTexts
   kind?: RunStart['kind']
+  change?: (store: AgentStore) => Partial<AgentStore>
 }
 const patient = { idleMs: 60_000, runMs: 60_000, closeMs: 60_000 }
 
 const openRig = async (
   dialect: DialectName,
-  { limits = patient, decided, notices, sent, kind = 'chat' }: RigOptions = {},
+  { limits = patient, decided, notices, sent, kind = 'chat', change }: RigOptions = {},
 ) => {
   const data = mkdtempSync(join(tmpdir(), 'hatchway-foreign-'))
   const store = openStore({ path: join(data, 'hatchway.db'), durability: 'process' })
@@ -121,7 +124,7 @@ const openRig = async (
       timezone: 'UTC',
       now: () => new Date(),
     }),
-    store: store.agents,
+    store: { ...store.agents, ...change?.(store.agents) },
     run: {
       id: 'r-1',
       group: 'family',
@@ -336,6 +339,23 @@ test('a turn of NovaBot’s that takes too long is interrupted, people are told,
   expect(rig.statuses()).toEqual(['used'])
   // It came too late to be seen, and must not end the next turn.
   expect(rig.exists('control/interrupt.json')).toBe(false)
+})
+
+test('people are told of an interruption, also if the store fails at first', async () => {
+  let failures = 1
+  const rig = await openRig('novabot', {
+    limits: { ...patient, runMs: 50 },
+    change: store => ({
+      finishTurn(turn) {
+        if (failures-- > 0) throw new StoreFailure('no space left')
+        return store.finishTurn(turn)
+      },
+    }),
+  })
+  await until(() => rig.exists('control/interrupt.json'))
+  rig.put('outbox', `${inputId(1)}-1.json`, { id: inputId(1), status: 'interrupted' })
+  await until(() => rig.session.state() === 'idle')
+  expect(rig.said()).toEqual(['I was interrupted, as that took more than 0.05 s.'])
 })
 
 test('a turn of NovaBot’s that a person stops ends by its own interruption, and the container stays', async () => {

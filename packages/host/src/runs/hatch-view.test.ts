@@ -16,10 +16,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { post } from '@hatchway/spool'
 import { expect, onTestFinished, test } from 'vitest'
+import { agentUser, collect, missing } from '../../../testing/src/sandboxes/suite.ts'
 import { createLayout, layoutOf } from '../base/layout.ts'
 import { createBubblewrap } from '../sandboxes/bubblewrap.ts'
 import { inside, mountsFor } from '../sandboxes/mounts.ts'
-import { agentUser, collect, missing } from '../sandboxes/testing/suite.ts'
 import { createHatchView } from './hatch-view.ts'
 
 /** The root of a hatch that Pynchy's container writes to, with what it does there and with what it must not gain. */

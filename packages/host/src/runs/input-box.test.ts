@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Owner } from '@hatchway/spool'
 import { expect, onTestFinished, test } from 'vitest'
-import type { IncomingRow } from '../store/agent-types.ts'
+import type { IncomingRow } from '../store/types.ts'
 import { createInputBox, inputId } from './input-box.ts'
 
 const openBox = (owner?: Owner) => {

@@ -3,24 +3,23 @@ import { basename, dirname, join } from 'node:path'
 import { type DialectName, dialects, type OutgoingFile } from '@hatchway/protocol'
 import { type Owner, post } from '@hatchway/spool'
 import { empty, openUnlocked, remove } from '../base/remove-tree.ts'
-import type { IncomingRow } from '../store/agent-types.ts'
 import { textWithFiles } from '../store/attachment-text.ts'
+import type { IncomingRow } from '../store/types.ts'
 
 /**
- * The way into a running session: follow-ups as files in the group's own directory, in its dialect. Every run begins and
- * ends with an empty one, so that nothing of an earlier run reaches a later one; what was in it unused is in
- * the store, and waits there.
+ * The inbox of a running session: follow-ups as files in the group's own directory, in its dialect. Every run begins and
+ * ends with an empty inbox, so that nothing of an earlier run reaches a later one; unused messages wait in the store.
  */
 export interface InputBox {
-  /** the group's own, in which all of its boxes are */
+  /** the group's own; its inbox and its control files are in it */
   directory: string
   /** `notices`: what the host itself says first */
   post(row: IncomingRow, notices?: readonly string[]): void
   place(file: OutgoingFile): void
   close(): void
-  /** asks for the end of the turn, and tells how that wish is taken back; undefined: it is one that cannot be asked */
+  /** asks for the end of the turn; returns how to take that back; undefined: this container cannot be asked */
   interrupt(): (() => void) | undefined
-  /** the same, and takes back what was given and nobody has taken yet */
+  /** the same, and removes follow-ups that nobody has taken yet */
   stop(): (() => void) | undefined
   /** only while nothing of the group runs */
   clear(): Promise<void>
@@ -69,7 +68,7 @@ export function createInputBox(options: {
       box.close()
     }
   }
-  const wish = (file: OutgoingFile | undefined): (() => void) | undefined => {
+  const request = (file: OutgoingFile | undefined): (() => void) | undefined => {
     if (!file) return undefined
     place(file)
     return () => removeFile(file.path)
@@ -95,12 +94,12 @@ export function createInputBox(options: {
     },
     place,
     close: () => place(dialects[dialect].close(now().toISOString())),
-    interrupt: () => wish(dialects[dialect].interrupt?.(now().toISOString())),
+    interrupt: () => request(dialects[dialect].interrupt?.(now().toISOString())),
     stop() {
       for (const path of posted.values()) removeFile(path)
       posted.clear()
       const { interrupt, stop = interrupt } = dialects[dialect]
-      return wish(stop?.(now().toISOString()))
+      return request(stop?.(now().toISOString()))
     },
     async clear() {
       posted.clear()

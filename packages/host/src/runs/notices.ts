@@ -1,6 +1,4 @@
-import type { IncomingRow, RunRow } from '../store/agent-types.ts'
-import type { UntoldRefusal } from '../store/refusals.ts'
-import type { MessageRow } from '../store/types.ts'
+import type { IncomingRow, MessageRow, RunRow, UntoldRefusal } from '../store/types.ts'
 
 /**
  * What the host tells an agent before what people said. Each notice is one line, and bounded: what it quotes was
@@ -48,7 +46,7 @@ export const sentIn = (
 
 export const interruptionNotice = (sent: readonly MessageRow[], jid: string): string => {
   const again = 'Your turn was interrupted before it ended, and you are given the same messages again.'
-  const rest = 'What else you did in it is done: look before you do it again.'
+  const rest = 'What else you did in it is done: check before you do it again.'
   if (sent.length === 0) return `${again} You had sent nothing yet. ${rest}`
   const shown = sent.slice(-shownMessages).map(message => {
     const what = message.kind === 'reaction' ? 'the reaction ' : ''

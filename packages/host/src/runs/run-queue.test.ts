@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { StoreFailure } from '../base/storage-failure.ts'
 import { configSchema } from '../config.ts'
 import { createProcessSandbox } from '../sandboxes/process.ts'
-import type { AgentStore } from '../store/agent-types.ts'
 import { openStore } from '../store/sqlite.ts'
+import type { AgentStore } from '../store/types.ts'
 import { createInputBox } from './input-box.ts'
 import { createRunQueue, type RunQueueOptions } from './run-queue.ts'
 
@@ -26,7 +26,7 @@ const start = JSON.parse(fs.readFileSync(0, 'utf8'))
 const box = process.env.BOX
 const tell = event => fs.writeSync(1, '\x1e' + JSON.stringify(event) + '\n')
 const sleep = ms => new Promise(resolve => setTimeout(resolve, ms))
-const names = () => fs.readdirSync(box).filter(name => name.endsWith('.json')).sort()
+const names = () => fs.readdirSync(box, { withFileTypes: true }).filter(entry => entry.isFile() && entry.name.endsWith('.json')).map(entry => entry.name).sort()
 const turn = async (ids, texts) => {
   const text = texts.join('+')
   if (text.includes('blurt')) { tell({ type: 'result', text: 'blurted', session_id: null }); process.exit(1) }
@@ -49,7 +49,7 @@ const turn = async (ids, texts) => {
   if (text.includes('long id')) tell({ type: 'result', text: 'said long id', session_id: 'x'.repeat(1e6) })
   if (text.includes('farewell')) { tell({ type: 'result', text: 'y'.repeat(900000), session_id: null }); process.exit(0) }
   if (text.includes('block close')) fs.mkdirSync(box + '/_close/a/b', { recursive: true })
-  if (text.includes('block input')) fs.mkdirSync(box + '/' + String(Number(ids[0]) + 1).padStart(12, '0') + '.json')
+  if (text.includes('block input')) fs.mkdirSync(box + '/' + String(Number(ids[0]) + 1).padStart(12, '0') + '.json/a', { recursive: true })
   if (text.includes('litter')) {
     const bytes = Buffer.concat([Buffer.from(box + '/'), Buffer.from([0xff, 0xfe]), Buffer.from('.json')])
     fs.writeFileSync(bytes, 'rubbish')
@@ -668,7 +668,7 @@ test('thousands of steps are a few commits, and no more than fit', async () => {
   await rig.hears('family', 'said steps')
   const steps = rig.store.agents.steps(rig.runs()[0]?.id ?? '')
   expect(steps.length).toBeLessThan(5010)
-  expect(steps.at(-2)).toMatchObject({ kind: 'notice', text: expect.stringContaining('too much') })
+  expect(steps.at(-2)).toMatchObject({ kind: 'notice', text: expect.stringContaining('too long') })
   expect(steps.at(-1)).toMatchObject({ kind: 'result' })
   expect(commits).toBeLessThan(200)
 })

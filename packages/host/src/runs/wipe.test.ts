@@ -85,7 +85,7 @@ test('text that lies elsewhere stays tainted, and is named', async () => {
   expect(await place.wiper.wipe('work')).toMatchObject({
     result: { still_tainted: ['carried', 'name', 'result:1', 'shelf:memory', 'task:1'] },
   })
-  createContexts(store, { containsSecrets: () => false }).begins('work', { taskId: null, repo: undefined })
+  createContexts(store, { containsSecrets: () => false }).begins('work', { taskId: null, shares: [] })
   expect(contextsOf(place)).toContain('session')
 })
 

@@ -3,8 +3,6 @@ import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findProgram } from '../base/programs.ts'
-import { createBubblewrap } from './bubblewrap.ts'
 import {
   agentUser,
   collect,
@@ -19,7 +17,9 @@ import {
   prepare,
   type Subject,
   specOf,
-} from './testing/suite.ts'
+} from '../../../testing/src/sandboxes/suite.ts'
+import { findProgram } from '../base/programs.ts'
+import { createBubblewrap } from './bubblewrap.ts'
 
 const isRoot = process.getuid?.() === 0
 const errand: Subject['errand'] = spec => ({ sandbox: 'bubblewrap', options: { graceMs: 500 }, spec })
@@ -56,7 +56,9 @@ else {
 
     test('what whoever started the host has left open is not open inside', () => {
       const spec = specOf(prepare(agentUser), '', { command: ['/bin/ls', '/proc/self/fd/'] })
-      const runner = fileURLToPath(new URL('./testing/runner.process.ts', import.meta.url))
+      const runner = fileURLToPath(
+        new URL('../../../testing/src/sandboxes/runner.process.ts', import.meta.url),
+      )
       const begin = 'exec 63</etc/hostname 200</; exec "$0" "$@" 3>&1'
       const words = [process.execPath, runner, JSON.stringify(errand(spec))]
       const { stdout } = spawnSync('/bin/bash', ['-c', begin, ...words], { encoding: 'utf8' })

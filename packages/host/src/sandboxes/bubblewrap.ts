@@ -1,17 +1,12 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { Readable, type Stream } from 'node:stream'
-import {
-  markedProcesses,
-  markVariable,
-  runningProcesses,
-  sealedMarkOf,
-  signal,
-  threadsOf,
-} from '../base/processes.ts'
+import { until, within } from '../base/pause.ts'
+import { platform } from '../base/platform.ts'
+import { markedProcesses, markVariable, sealedMarkOf, signal } from '../base/processes.ts'
 import { ask, findProgram, lastWords } from '../base/programs.ts'
 import { type Cgroups, openCgroups } from './cgroup.ts'
-import { exitOf, stillborn, until, watch, within } from './child.ts'
+import { exitOf, stillborn, watch } from './child.ts'
 import { type HostFiles, hostFiles, parentsOf } from './host-files.ts'
 import { closeInherited } from './inherited.ts'
 import { watchMemory } from './memory-watch.ts'
@@ -76,7 +71,7 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
 
   async function trial(): Promise<Trial> {
     const fail = (reason: string): Trial => ({ check: { available: false, reason }, features: undefined })
-    if (process.platform !== 'linux') return fail('bubblewrap exists only for Linux.')
+    if (!platform.runsLinuxPrograms) return fail('bubblewrap exists only for Linux.')
     const program = bwrap()
     if (!program) return fail(missing)
     if (!seccompProgram())
@@ -127,9 +122,11 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
     }
     const { code, signal: name, problem } = await started.exited
     if (code === 0) return undefined
-    const hint = isRoot
-      ? 'Is this itself a container without the right to mount?'
-      : 'Ordinary users may be forbidden to make user namespaces: see kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns.'
+    const hint = platform.inContainer
+      ? 'This is a container, whose engine may forbid it to make namespaces and to mount: units/docker-compose.yml names the options that allow it. Agents can also run in containers beside this one: docs/operations.md.'
+      : isRoot
+        ? 'May this user make namespaces and mount?'
+        : 'Ordinary users may be forbidden to make user namespaces: see kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns.'
     return `${problem ?? `it ended with ${code ?? name}`} ${hint}`
   }
 
@@ -224,7 +221,8 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
           const inside = status.process()
           if (inside !== undefined) {
             // Process 1 takes no SIGTERM from outside; what it has started does.
-            for (const entry of runningProcesses()) if (entry.parent === inside) signal(entry.pid, 'SIGTERM')
+            for (const entry of platform.processes())
+              if (entry.parent === inside) signal(entry.pid, 'SIGTERM')
             await within(graceMs, watched.ended)
             // With process 1 the kernel ends everything in its namespace.
             if (!watched.hasEnded()) signal(inside, 'SIGKILL')
@@ -244,6 +242,7 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
   return {
     name: 'bubblewrap',
     isolated: true,
+    hasImages: false,
     async check() {
       tried = trial()
       return (await tried).check
@@ -347,7 +346,7 @@ function limitsInside(
   }
   if (!limited.includes('processes')) {
     // In a user namespace the kernel counts only what is inside. Without, it counts all of that user's processes.
-    const others = isRoot ? threadsOf(user.uid) : 0
+    const others = isRoot ? platform.threadsOf(user.uid) : 0
     const most = spec.limits.processes + others
     words.push(`--nproc=${most}:${most}`)
   }

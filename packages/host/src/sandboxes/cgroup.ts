@@ -1,13 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { until } from '../base/pause.ts'
+import { platform } from '../base/platform.ts'
 import { signal } from '../base/processes.ts'
-import { until } from './child.ts'
 import type { SandboxSpec } from './types.ts'
 
 /**
  * Limits for a whole run, kept by the kernel, for bubblewrap (container engines do it themselves). Needs a host that
- * may make directories in /sys/fs/cgroup, which is root. Like an engine's, our directories lie at the top: a service
+ * may make directories where the kernel keeps them, which is root. Like an engine's, our directories lie at the top: a service
  * unit that limits the daemon does not limit its runs.
  */
 export interface Cgroups {
@@ -118,10 +119,11 @@ const removeEmpty = (directory: string) =>
     }
   })
 
-export function openCgroups(root = '/sys/fs/cgroup'): Cgroups {
+/** `root`: where the system keeps them; undefined: it has none. */
+export function openCgroups(root = platform.cgroups): Cgroups {
   let found: Tree[] | undefined
   const trees = () => {
-    found ??= usableTrees(root)
+    found ??= root === undefined ? [] : usableTrees(root)
     return found
   }
   return {

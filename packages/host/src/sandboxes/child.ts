@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { PassThrough, Readable, Writable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../base/pause.ts'
 import type { SandboxExit, SandboxProcess } from './types.ts'
 
 interface Ended {
@@ -45,7 +45,7 @@ export function watch(child: ChildProcess): Watched {
     })
     child.once('exit', async (code, signal) => {
       // Its last words are the reason; but a grandchild that holds the pipe must not hold us.
-      await Promise.race([drained, sleep(drainMs)])
+      await within(drainMs, drained)
       over = true
       resolve({ code, signal })
     })
@@ -63,24 +63,6 @@ export function stillborn(name: string, problem: string): SandboxProcess {
     exited: Promise.resolve({ code: null, signal: null, problem }),
     kill: () => Promise.resolve(),
   }
-}
-
-/** Whether it came true in time. */
-export async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  const stop = new AbortController()
-  const late = sleep(ms, false, { signal: stop.signal }).catch(() => false)
-  const first = await Promise.race([promise.then(() => true), late])
-  stop.abort()
-  return first
-}
-
-export async function until(ms: number, condition: () => boolean | Promise<boolean>): Promise<boolean> {
-  const end = performance.now() + ms
-  while (!(await condition())) {
-    if (performance.now() > end) return false
-    await sleep(25)
-  }
-  return true
 }
 
 const signals: Readonly<Record<number, NodeJS.Signals>> = {

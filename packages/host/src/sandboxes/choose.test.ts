@@ -8,6 +8,7 @@ function machine(...names: SandboxName[]): Record<SandboxName, Sandbox> {
   const one = (name: SandboxName): Sandbox => ({
     name,
     isolated: name !== 'process',
+    hasImages: false,
     check: async () => ({ available: names.includes(name), reason: `${name} was looked at.` }),
     start: () => Promise.reject(new Error('not in this test')),
     endOrphans: async () => [],

@@ -32,11 +32,12 @@ export interface SandboxesOptions {
 }
 
 export function createSandboxes(
-  config: Pick<Config, 'agents'>,
+  config: Pick<Config, 'agents' | 'data'>,
   options: SandboxesOptions = {},
 ): Readonly<Record<SandboxName, Sandbox>> {
   const { installation } = options
   const common = {
+    shared: [config.data],
     ...(config.agents.image === undefined ? {} : { image: config.agents.image }),
     ...(installation === undefined ? {} : { installation }),
   }
@@ -78,7 +79,8 @@ export async function chooseSandbox(
   }
   const safest = considered.find(({ name, available }) => available && sandboxes[name].isolated)
   if (safest) return chosen(safest.name, `${safest.name}, the safest this machine has. ${safest.reason}`)
-  const advice = 'Install one, on Debian with: sudo apt-get install bubblewrap'
+  const advice =
+    '`hatchway doctor` says why each of them does not work. On Debian, install one with: sudo apt-get install bubblewrap'
   if (driver === 'concierge')
     return chosen(
       'process',

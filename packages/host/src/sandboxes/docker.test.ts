@@ -2,9 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { until } from './child.ts'
-import { createDocker } from './docker.ts'
-import { type EngineRig, startDockerEngine } from './testing/engines.ts'
+import { type EngineRig, startDockerEngine } from '../../../testing/src/sandboxes/engines.ts'
 import {
   agentUser,
   collect,
@@ -22,7 +20,9 @@ import {
   prepare,
   specOf,
   withWord,
-} from './testing/suite.ts'
+} from '../../../testing/src/sandboxes/suite.ts'
+import { until } from '../base/pause.ts'
+import { createDocker } from './docker.ts'
 import type { Sandbox, SandboxSpec } from './types.ts'
 
 const engine: EngineRig | undefined = await startDockerEngine()

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { createOci, type EngineFacts, type OciOptions } from './oci.ts'
+import { buildImage, createOci, type EngineFacts, type OciOptions } from './oci.ts'
 import type { Sandbox } from './types.ts'
 
 const informationSchema = z.object({
@@ -12,13 +12,15 @@ const informationSchema = z.object({
   ServerErrors: z.array(z.string()).nullish(),
 })
 
+const remedy = 'Is the engine running, and may this user use it? On Debian: sudo systemctl start docker'
+
 export function createDocker(options: OciOptions = {}): Sandbox {
   const environment = options.environment ?? process.env
   return createOci(
     {
       name: 'docker',
       title: 'Docker',
-      remedy: 'Is the engine running, and may this user use it? On Debian: sudo systemctl start docker',
+      remedy,
       inquiry: ['info', '--format', '{{json .}}'],
       understand: answer => understand(answer, options.image, environment),
       labelInList: name => `{{.Label "${name}"}}`,
@@ -31,18 +33,21 @@ export function createDocker(options: OciOptions = {}): Sandbox {
 function understand(answer: string, image: string | undefined, environment: NodeJS.ProcessEnv): EngineFacts {
   const information = informationSchema.parse(JSON.parse(answer))
   const remote = /^(tcp|ssh|https?):/.test(environment.DOCKER_HOST ?? '')
+  // Asked for JSON, the client answers this way, and with exit code 0, where there is no engine.
+  const [silent] = information.ServerErrors ?? []
   const machine = information.OperatingSystem.includes('Docker Desktop')
   return {
     version: information.ServerVersion,
     rootIsOurUser: (information.SecurityOptions ?? []).some(option => option.includes('rootless')),
-    ...(remote
-      ? { unusable: 'The Docker engine is on another machine, which does not have our files.' }
-      : machine && image === undefined
-        ? {
-            unusable:
-              'Docker Desktop runs in a machine of its own, so it needs an image: build the one in packages/agent/image and name it in `agents.image`.',
-          }
-        : {}),
+    ...(silent !== undefined
+      ? { unusable: `Docker does not answer: ${silent.replace(/[.?]$/, '')}. ${remedy}` }
+      : remote
+        ? { unusable: 'The Docker engine is on another machine, which does not have our files.' }
+        : machine && image === undefined
+          ? {
+              unusable: `Docker Desktop runs in a machine of its own, so it needs an image. ${buildImage('docker')}`,
+            }
+          : {}),
   }
 }
 

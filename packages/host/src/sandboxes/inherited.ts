@@ -1,6 +1,6 @@
-import { closeSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync } from 'node:fs'
+import { platform } from '../base/platform.ts'
 
-const closeOnExec = 0o2000000
 let isDone = false
 
 /**
@@ -11,19 +11,5 @@ let isDone = false
 export function closeInherited(): void {
   if (isDone) return
   isDone = true
-  for (const descriptor of readdirSync('/proc/self/fd').map(Number)) {
-    const flags = descriptor > 2 ? flagsOf(descriptor) : undefined
-    if (flags !== undefined && (flags & closeOnExec) === 0) closeSync(descriptor)
-  }
-}
-
-function flagsOf(descriptor: number): number | undefined {
-  try {
-    const about = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8')
-    return Number.parseInt(/^flags:\s*(\d+)/m.exec(about)?.[1] ?? '', 8)
-  } catch (error) {
-    // It was the one by which the others were listed.
-    if (error instanceof Error && 'code' in error) return undefined
-    throw error
-  }
+  for (const descriptor of platform.inheritable()) if (descriptor > 2) closeSync(descriptor)
 }

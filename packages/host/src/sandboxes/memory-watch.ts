@@ -1,4 +1,4 @@
-import { ownMemory, runningProcesses } from '../base/processes.ts'
+import { platform } from '../base/platform.ts'
 
 /**
  * Where no cgroup can be had, a look at every second replaces it. It is late by up to a second, which is why each
@@ -14,7 +14,7 @@ export function watchMemory(
   const look = () => {
     const top = root()
     if (top === undefined) return
-    const entries = runningProcesses()
+    const entries = platform.processes()
     const inside = new Set([top])
     // Children have higher numbers than their parents unless the numbers have wrapped; hence until nothing is added.
     for (let before = 0; before !== inside.size; ) {
@@ -22,7 +22,7 @@ export function watchMemory(
       for (const entry of entries) if (inside.has(entry.parent)) inside.add(entry.pid)
     }
     let bytes = 0
-    for (const pid of inside) bytes += ownMemory(pid)
+    for (const pid of inside) bytes += platform.ownMemory(pid)
     if (bytes > limitMb * 1_048_576) exceeded()
   }
   const timer = setInterval(look, everyMs)

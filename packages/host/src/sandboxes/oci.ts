@@ -3,10 +3,13 @@ import { createHash, randomUUID } from 'node:crypto'
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { markedProcesses, markVariable, runningProcess, sealedMarkOf, signal } from '../base/processes.ts'
+import { agentDirectory } from '../base/parts.ts'
+import { until, within } from '../base/pause.ts'
+import { platform } from '../base/platform.ts'
+import { markedProcesses, markVariable, sealedMarkOf, signal } from '../base/processes.ts'
 import { type Answer, ask, findProgram, lastWords } from '../base/programs.ts'
 import { baseImage } from './base-image.ts'
-import { exitOf, stillborn, until, type Watched, watch, within } from './child.ts'
+import { exitOf, stillborn, type Watched, watch } from './child.ts'
 import { accountFiles, hostFiles } from './host-files.ts'
 import { containerProfile } from './seccomp.ts'
 import type {
@@ -29,6 +32,8 @@ export interface OciOptions {
   image?: string
   /** whose container it is that `check` tries, so that one left by a process that was killed is found and ended */
   installation?: string
+  /** directories that runs get parts of; an engine elsewhere is asked whether it has them */
+  shared?: readonly string[]
   program?: string
   /** before the engine's own command, such as `--root` */
   globalArguments?: readonly string[]
@@ -64,6 +69,10 @@ export interface EngineFacts {
   /** why it is of no use to us, if so */
   unusable?: string
 }
+
+/** The recipe lies beside what goes into the image. */
+export const buildImage = (engine: string): string =>
+  `Build it with: ${engine} build --tag hatchway-agent ${agentDirectory}, and name it in the configuration: agents.image.`
 
 const labels = {
   installation: 'hatchway.installation',
@@ -132,8 +141,10 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     const answer = await question(engine.inquiry)
     if (answer.code !== 0) return `${engine.title} does not answer: ${why(answer)}. ${engine.remedy}`
     try {
-      known = engine.understand(answer.stdout)
-      return known
+      const found = engine.understand(answer.stdout)
+      // It may be of use the next time it is asked.
+      known = found.unusable === undefined ? found : undefined
+      return found
     } catch (error) {
       if (!(error instanceof Error)) throw error
       return `${engine.title} answers in a way that is not understood: ${error.message.slice(0, 200)}`
@@ -146,15 +157,45 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     if (found.unusable !== undefined) return { available: false, reason: found.unusable }
     const missing = options.image === undefined ? undefined : await imageMissing(options.image)
     if (missing !== undefined) return { available: false, reason: missing }
-    if (options.image === undefined && process.platform !== 'linux')
+    if (options.image === undefined && !platform.runsLinuxPrograms)
       return {
         available: false,
-        reason: `${engine.title} needs an image on this system: build the one in packages/agent/image and name it in \`agents.image\`.`,
+        reason: `${engine.title} needs an image on this system. ${buildImage(engine.name)}`,
       }
-    const failure = options.image === undefined ? await trial() : undefined
+    const failure = await (options.image === undefined ? trial() : unseenFiles(options.image))
     if (failure !== undefined) return { available: false, reason: `${engine.title} answers, but ${failure}` }
     const image = options.image ?? 'made of this machine’s own files'
     return { available: true, reason: `${engine.title} ${found.version} answers. Image: ${image}.` }
+  }
+
+  /**
+   * An engine beside our container, or in a machine of its own, mounts what it finds under a path, and that need not be what we
+   * have there. A folder that we have just made is there only if both see the same files. undefined: they do.
+   */
+  async function unseenFiles(image: string): Promise<string | undefined> {
+    if (platform.runsLinuxPrograms && !platform.inContainer) return undefined
+    for (const place of new Set([tmpdir(), ...(options.shared ?? [])])) {
+      const folder = mkdtempSync(join(place, '.hatchway-shared-'))
+      const run = `${trialPrefix}${Date.now()}-${randomUUID()}`
+      try {
+        const made = await question([
+          ...['create', '--pull', 'never', '--network', 'none', '--label', `${labels.run}=${run}`],
+          // Never started; without a program, an image that names none is refused.
+          ...[
+            ...mountArgument({ from: folder, to: '/mnt', writable: false }),
+            '--entrypoint',
+            '/none',
+            image,
+          ],
+        ])
+        if (made.code !== 0)
+          return `it does not have ${place}: ${why(made)}. It must have this directory under the same path; for a host in a container, docs/operations.md says how.`
+        await question(['rm', made.stdout.trim()])
+      } finally {
+        rmSync(folder, { recursive: true })
+      }
+    }
+    return undefined
   }
 
   /** An engine may answer and yet run nothing: no user numbers to map, no cgroups. Only a run shows it. */
@@ -167,7 +208,8 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       command: ['/bin/sh', '-c', 'exit 0'],
       workingDirectory: '/',
       environment: {},
-      mounts: [],
+      // From a container, an engine outside of it can be reached, which has none of our programs.
+      mounts: platform.inContainer ? [{ from: agentDirectory, to: '/opt/hatchway', writable: false }] : [],
       image: undefined,
       user: { uid: process.getuid?.() || 1000, gid: process.getgid?.() || 1000 },
       limits: { memoryMb: 64, processes: 16, cpus: 1, temporaryMb: 1 },
@@ -178,7 +220,11 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       return `an empty container did not end within ${startMs / 1000} s.`
     }
     const { code, signal: name, problem } = await started.exited
-    return code === 0 ? undefined : (problem ?? `an empty container ended with ${code ?? name}.`)
+    if (code === 0) return undefined
+    const advice = /source path|no such file/i.test(problem ?? '')
+      ? ` An engine outside of this container needs an image. ${buildImage(engine.name)}`
+      : ''
+    return `${problem ?? `an empty container ended with ${code ?? name}.`}${advice}`
   }
 
   /** Whoever tried them was killed, and may never start again: no trial takes so long, whosever it is. */
@@ -418,11 +464,11 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       // Podman says only after twenty seconds that a container has ended whose network another one uses. Its processes
       // are the only ones of this run yet; where they cannot be seen, the engine's word has to do.
       const processes = markedProcesses(engine.name, run.installation, run.runId).flatMap(
-        ({ pid }) => runningProcess(pid) ?? [],
+        ({ pid }) => platform.process(pid) ?? [],
       )
       const died = new Promise<string>(resolve => {
         watching = setInterval(() => {
-          if (processes.every(({ pid, startTime }) => runningProcess(pid)?.startTime === startTime)) return
+          if (processes.every(({ pid, startTime }) => platform.process(pid)?.startTime === startTime)) return
           isDead = true
           clearInterval(watching)
           resolve(lastWords(watched.tail()) || 'its process is gone')
@@ -479,6 +525,7 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
   return {
     name: engine.name,
     isolated: true,
+    hasImages: true,
     check,
     start,
     async endOrphans(installation) {

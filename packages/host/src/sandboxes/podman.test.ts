@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { createPodman } from './podman.ts'
-import { preparePodman } from './testing/engines.ts'
+import { preparePodman } from '../../../testing/src/sandboxes/engines.ts'
 import {
   agentUser,
   collect,
@@ -16,7 +15,8 @@ import {
   missing,
   prepare,
   specOf,
-} from './testing/suite.ts'
+} from '../../../testing/src/sandboxes/suite.ts'
+import { createPodman } from './podman.ts'
 import type { SandboxSpec } from './types.ts'
 
 const engine = await preparePodman()

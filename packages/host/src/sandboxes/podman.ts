@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { z } from 'zod'
+import { platform } from '../base/platform.ts'
 import { findProgram } from '../base/programs.ts'
 import { createOci, type OciOptions } from './oci.ts'
 import type { Sandbox } from './types.ts'
@@ -39,7 +40,7 @@ export function createPodman(options: OciOptions = {}): Sandbox {
         '--read-only-tmpfs=false',
         // Without root, our own user number is mapped to itself, so files have the same owner inside and outside.
         ...(rootless ? ['--userns', 'keep-id'] : []),
-        ...(process.platform === 'linux' ? ourLimits() : []),
+        ...ourLimits(),
         ...firstProcess(),
       ],
     },
@@ -49,22 +50,19 @@ export function createPodman(options: OciOptions = {}): Sandbox {
 
 /** Podman leaves cgroups to systemd, also where there is none. */
 const cgroupArguments = (): string[] =>
-  process.platform === 'linux' && !existsSync('/run/systemd/system') ? ['--cgroup-manager=cgroupfs'] : []
+  platform.cgroups !== undefined && !existsSync('/run/systemd/system') ? ['--cgroup-manager=cgroupfs'] : []
 
 /**
  * Podman asks for more open files than some machines let even root have, and lowers its own number of processes to the
  * largest process number before it starts anything. What is within both is certain to be granted.
  */
 function ourLimits(): string[] {
-  const limits = readFileSync('/proc/self/limits', 'utf8')
-  const hard = (title: string) =>
-    Number(new RegExp(`^${title} +\\S+ +(\\d+)`, 'm').exec(limits)?.[1] ?? 1_048_576)
-  const largest = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'))
-  const files = Math.min(hard('Max open files'), 1_048_576)
-  const processes = Math.min(hard('Max processes'), largest)
+  const limits = platform.limits()
+  if (limits === undefined) return []
+  const files = Math.min(limits.files, 1_048_576)
   return [
     ...['--ulimit', 'core=0:0', '--ulimit', `nofile=${files}:${files}`],
-    ...['--ulimit', `nproc=${processes}:${processes}`],
+    ...['--ulimit', `nproc=${limits.processes}:${limits.processes}`],
   ]
 }
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { createProcessSandbox } from './process.ts'
 import {
   agentUser,
   collect,
@@ -8,7 +7,8 @@ import {
   prepare,
   type Subject,
   specOf,
-} from './testing/suite.ts'
+} from '../../../testing/src/sandboxes/suite.ts'
+import { createProcessSandbox } from './process.ts'
 import type { SandboxSpec } from './types.ts'
 
 /** The same run, with real paths in place of the sandbox's. */

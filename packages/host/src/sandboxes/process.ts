@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { markedProcesses, markOf, markVariable, runningProcesses, signal } from '../base/processes.ts'
-import { exitOf, stillborn, until, watch, within } from './child.ts'
+import { until, within } from '../base/pause.ts'
+import { platform } from '../base/platform.ts'
+import { markedProcesses, markOf, markVariable, signal } from '../base/processes.ts'
+import { exitOf, stillborn, watch } from './child.ts'
 import type { Sandbox, SandboxSpec } from './types.ts'
 
 /**
@@ -32,6 +34,7 @@ export function createProcessSandbox(options: ProcessOptions = {}): Sandbox {
   return {
     name: 'process',
     isolated: false,
+    hasImages: false,
     check: async () => ({
       available: true,
       reason: 'Works everywhere and isolates nothing: the agent can do whatever this user can.',
@@ -57,7 +60,8 @@ export function createProcessSandbox(options: ProcessOptions = {}): Sandbox {
       // The group, and whatever has left it but still carries the mark.
       const members = () => [
         ...new Set([
-          ...runningProcesses()
+          ...platform
+            .processes()
             .filter(entry => entry.group === pid)
             .map(entry => entry.pid),
           ...markedProcesses('process', spec.installation, spec.runId).map(entry => entry.pid),

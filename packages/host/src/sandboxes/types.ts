@@ -70,6 +70,8 @@ export interface SandboxCheck {
 export interface Sandbox {
   name: SandboxName
   isolated: boolean
+  /** whether runs are started from images: then a run may bring its own programs */
+  hasImages: boolean
   check(): Promise<SandboxCheck>
   start(spec: SandboxSpec): Promise<SandboxProcess>
   /** ends what an earlier process of this installation left running; the run ids it found */

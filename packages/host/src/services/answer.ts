@@ -1,4 +1,6 @@
-import { type Outcome, refusal } from '@hatchway/protocol'
+import type { Outcome } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
+import { refused } from '../base/outcome.ts'
 import { ServiceRefusal } from './define.ts'
 
 const deepest = 200
@@ -26,15 +28,13 @@ export function outcomeOfAnswer(answer: unknown, limitBytes: number): Outcome {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const tooLarge = (limitBytes: number): Outcome => ({
-  ok: false,
-  error: refusal(
+const tooLarge = (limitBytes: number): Outcome =>
+  refused(
     'answer_too_large',
     `The service’s answer is larger than ${limitBytes.toLocaleString('en')} bytes. Ask for less of it.`,
-  ),
-})
+  )
 
-const failed = (message: string): Outcome => ({ ok: false, error: refusal('service_failed', message) })
+const failed = (message: string): Outcome => refused('service_failed', message)
 
 const noObject = failed('The service gave no answer that can be passed on: an object was expected.')
 
@@ -42,9 +42,8 @@ const longestReason = 2000
 
 /** What a handler threw: its own refusal, or a failure of which its message tells. */
 export function outcomeOfFailure(error: unknown): Outcome {
-  if (error instanceof ServiceRefusal)
-    return { ok: false, error: refusal(error.code, shortened(error.message)) }
-  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof ServiceRefusal) return refused(error.code, shortened(error.message))
+  const message = reasonOf(error)
   return failed(message === '' ? 'The service failed without a word.' : shortened(message))
 }
 

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Group, HostOffer, Services } from '@hatchway/protocol'
+import type { Group, HostOffer, ServiceListing, Services } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import { z } from 'zod'
 import type { Service, ServiceTool } from '../commands/service-tools.ts'
 import { isAllowed, type ToolCatalogue } from '../commands/service-tools.ts'
+import type { CommandDefinition } from '../commands/types.ts'
 import { tightened } from '../guard/gates.ts'
 import type { TrustLabels } from '../guard/labels.ts'
 
@@ -109,22 +111,48 @@ export function digestOf(catalogue: Catalogue, questionMs: number): string {
 export const listingFor = (
   catalogue: Catalogue,
   group: Group,
-  { questionMs, commands }: { questionMs: number; commands: readonly HostOffer[] },
+  {
+    questionMs,
+    commands,
+    more,
+  }: { questionMs: number; commands: readonly HostOffer[]; more: readonly ServiceListing[] },
 ): Services => ({
-  tools: catalogue.toolsFor(group).map(tool => ({
-    name: tool.name,
-    title: tool.title,
-    description: tool.description,
-    service: tool.service,
-    input_schema: tool.inputSchema,
-    ...(tool.outputSchema ? { output_schema: tool.outputSchema } : {}),
-    annotations: tool.annotations,
-    answers: tool.answers,
-    timeout_ms: tool.kind === 'later' ? tool.timeoutMs : instantMs,
-  })),
+  tools: [...catalogue.toolsFor(group).map(listingOf), ...more],
   questions: { timeout_ms: questionMs },
   commands: [...commands],
 })
+
+const listingOf = (tool: ServiceTool): ServiceListing => ({
+  name: tool.name,
+  title: tool.title,
+  description: tool.description,
+  service: tool.service,
+  input_schema: tool.inputSchema,
+  ...(tool.outputSchema ? { output_schema: tool.outputSchema } : {}),
+  annotations: tool.annotations,
+  answers: tool.answers,
+  timeout_ms: tool.kind === 'later' ? tool.timeoutMs : instantMs,
+})
+
+/** Commands of plugins, as agents that may use them see them among their tools. */
+export const commandListings = (commands: readonly CommandDefinition[], group: Group): ServiceListing[] =>
+  commands.flatMap(({ type, tool, payload, permission, provider }) =>
+    tool && permission[group.main ? 'main' : 'others'] !== 'never'
+      ? [
+          {
+            name: type.replace('.', '_').replaceAll('-', '_'),
+            title: tool.title,
+            description: tool.description,
+            service: provider ?? 'host',
+            input_schema: z.toJSONSchema(payload, { io: 'input' }),
+            annotations: {},
+            answers: 'facts',
+            timeout_ms: tool.timeoutMs ?? instantMs,
+            command: type,
+          },
+        ]
+      : [],
+  )
 
 /** for the agent to wait: it is done with the command, and only a busy host can make it wait */
 const instantMs = 60_000

@@ -4,14 +4,12 @@ import type { Fault } from '../base/fault.ts'
 import type { Retries } from '../base/retry.ts'
 import { isStorageFailure } from '../base/storage-failure.ts'
 import type { Gate, Taint, Verdict } from '../base/taint.ts'
-import { perform } from '../commands/index.ts'
+import type { Commands } from '../commands/registry.ts'
 import type { Evidence } from '../commands/service-tools.ts'
 import type { CommandContext, Effect } from '../commands/types.ts'
 import { digestOf, type GuardRules, type Held, heldIn } from '../guard/guard.ts'
 import type { Effects } from '../outcomes/effects.ts'
-import type { Who } from '../store/audit-types.ts'
-import type { RequestRow } from '../store/service-types.ts'
-import type { Store, Transaction } from '../store/types.ts'
+import type { RequestRow, Store, Transaction, Who } from '../store/types.ts'
 import { ServiceRefusal } from './define.ts'
 import type { RequestQueue } from './request-queue.ts'
 
@@ -41,6 +39,7 @@ type Along = (transaction: Transaction) => void
 
 export interface HeldCommandsOptions {
   store: Store
+  commands: Commands
   requestQueue(): RequestQueue | undefined
   effects: Pick<Effects, 'apply' | 'decided'>
   rules: GuardRules
@@ -126,7 +125,7 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
         const held = heldIn(request)
         const group = transaction.group(request.group)
         if (!held || !group) return denied('The group is no longer registered.')
-        return perform(held.command, {
+        return options.commands.perform(held.command, {
           ...options.context(),
           transaction,
           actor: { kind: 'group', group },
@@ -136,6 +135,7 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
           releasedBy: decision.by,
           seen: held.taint,
           heldIn: held.runId,
+          provider: held.provider,
           shown: { digest: digestOf(held.action), evidence: held.evidence },
           effect: effect => effects.push(effect),
         })

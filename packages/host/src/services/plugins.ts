@@ -1,5 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { toolNameSchema } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Service } from '../commands/service-tools.ts'
 
@@ -13,7 +14,7 @@ export async function loadPlugins(paths: readonly string[], log: Logger): Promis
       try {
         return serviceIn(await import(pathToFileURL(path).href), path)
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = reasonOf(error)
         log.error({ file: path, reason }, 'a service of the configuration cannot be used')
         return broken(path, reason)
       }

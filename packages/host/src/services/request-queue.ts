@@ -1,15 +1,26 @@
-import { type Group, type Outcome, refusal } from '@hatchway/protocol'
-import type { Logger } from 'pino'
-import type { Asked, Work as HostWork } from '../commands/service-tools.ts'
+import type { Group, Outcome } from '@hatchway/protocol'
 import type { Replies } from '../outcomes/replies.ts'
-import type { RequestRow, RequestStore } from '../store/service-types.ts'
-import { outcomeOfAnswer, outcomeOfFailure } from './answer.ts'
-import type { Catalogue } from './catalogue.ts'
+import type { RequestRow, RequestStore } from '../store/types.ts'
+import { createRequestAnswers } from './request-answers.ts'
+import { createRequestCalls, type RequestCallsOptions } from './request-calls.ts'
+import { clearTimers, interrupted, newWork, takenBack, tooLate, type Work } from './request-work.ts'
 
 /**
  * Requests whose answer follows, from the moment they are stored until the answer lies in the group's directory.
- * Services are asked beside everything else: groups take turns, each has so many at work at once, and whoever takes
- * too long is answered for. Nothing here is lost by a crash: what was stored is found again at the next start.
+ *
+ *   state      in memory                              in the store   leaves it when
+ *   waiting    service, work: in the queue of calls   waiting        its group has its turn
+ *              question: with people                  waiting        they answer
+ *              held: with the guard, then people      waiting        they decide; released, it is another request
+ *   running    its service is being asked             running *      the service answers or fails
+ *   finished   it has an outcome                      as before      the outcome is committed
+ *   answered   its answer is being placed             answered       the file lies in the group's directory
+ *
+ *   * or waiting, where asking twice does no harm
+ *
+ * From waiting and running, a request is also finished when its time is up, when its group is gone, or when nobody
+ * waits for it any longer. The first outcome counts. Nothing is lost by a crash: what is stored as waiting is taken up
+ * again, what is running was interrupted, what is answered is placed.
  */
 export interface RequestQueue {
   /** takes up what an earlier process left; what a service is needed for that is still starting waits for `ready` */
@@ -38,8 +49,6 @@ export interface RequestQueue {
   open(): readonly RequestRow[]
   /** false: it is over, even if its answer is not placed yet */
   isWaiting(seq: number): boolean
-  /** somebody has to look at it before it happens, and its end is not durable yet */
-  isHeld(seq: number): boolean
   /** a person has been asked something for the group, whose agent waits for the answer */
   waitsForPeople(folder: string): boolean
   /** whoever wanted it does not wait any longer: rules may still let it happen, but no person is asked about it */
@@ -47,15 +56,10 @@ export interface RequestQueue {
   stop(): Promise<void>
 }
 
-export interface RequestQueueOptions {
-  catalogue: Catalogue
-  /** what the host itself does for a request of the kind `work`, by its name */
-  work?(name: string): HostWork | undefined
+export interface RequestQueueOptions extends Omit<RequestCallsOptions, 'finish' | 'schedule'> {
   store: RequestStore
   group(folder: string): Group | undefined
   replies: Pick<Replies, 'send' | 'progress' | 'endProgress'>
-  timezone: string
-  log: Logger
   now(): number
   /** somebody has to look at it first; the signal says that this is over */
   held?(request: RequestRow, signal: AbortSignal): void
@@ -63,65 +67,30 @@ export interface RequestQueueOptions {
   isAsked?(seq: number): boolean
   /** the answer is durable */
   answered?(request: RequestRow, outcome: Outcome): void
-  /** so many of one group, and of all, may be at work at once */
-  atOnce?: { perGroup: number; all: number }
 }
 
-interface Work {
-  request: RequestRow
-  group: Group | undefined
-  abort: AbortController
-  expiry: NodeJS.Timeout | undefined
-  /** tells whoever waits that it takes longer */
-  patience: NodeJS.Timeout | undefined
-  /** whether somebody still wants the answer */
-  isWanted: boolean
-  isAbandoned: boolean
-  outcome: Outcome | undefined
-  /** whether the outcome is durable already */
-  isStored: boolean
-}
-
-interface Lane {
-  waiting: Work[]
-  running: number
-}
-
-const manyAtOnce = { perGroup: 32, all: 1000 }
-/** between two words about how far a request has come */
-const progressMs = 100
 /** the longest a timer can wait */
 const longestTimerMs = 2_147_483_647
-const farewellMs = 2000
 /** After this whoever waits is told until when a person may decide: most are decided by rules at once. */
 const decidedSoonMs = 1000
-/** of what the host says about its own work */
-const largestReport = 1_048_576
 
 export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
-  const { catalogue, store, replies, log, now, atOnce = manyAtOnce } = options
+  const { catalogue, store, replies, log, now } = options
   const works = new Map<number, Work>()
-  const lanes = new Map<string, Lane>()
-  /** groups that have something waiting, in the order of their turns */
-  let turns: string[] = []
-  let running = 0
-  let finished: Work[] = []
-  let placed: number[] = []
-  let scheduled = false
-  let isStopping = false
+  /** stored by an earlier process for a service that has not started yet */
   const early: RequestRow[] = []
-  /** handlers that have not ended, heard or not */
-  const handlers = new Set<Promise<void>>()
+  let isScheduled = false
+  let isStopping = false
 
   const schedule = () => {
-    if (scheduled || isStopping) return
-    scheduled = true
+    if (isScheduled || isStopping) return
+    isScheduled = true
     setImmediate(() => {
-      scheduled = false
+      isScheduled = false
       if (isStopping) return
       try {
-        settle()
-        beginMore()
+        answers.settle()
+        calls.beginMore()
       } catch (error) {
         log.error({ err: error }, 'requests could not be looked after; it is tried again in a second')
         setTimeout(schedule, 1000).unref()
@@ -129,28 +98,29 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
     })
   }
 
-  const laneOf = (folder: string): Lane => {
-    let lane = lanes.get(folder)
-    if (!lane) {
-      lane = { waiting: [], running: 0 }
-      lanes.set(folder, lane)
-    }
-    return lane
+  const finish = (work: Work, outcome: Outcome) => {
+    if (work.outcome) return
+    work.outcome = outcome
+    clearTimers(work)
+    calls.remove(work)
+    answers.add(work)
+    work.abort.abort(new Error(outcome.ok ? 'It is answered.' : outcome.error.message))
   }
+
+  const leave = (work: Work) => {
+    const { seq, group, reply } = work.request
+    if (works.get(seq) === work) works.delete(seq)
+    if (reply) replies.endProgress(group, reply)
+  }
+
+  const calls = createRequestCalls({ ...options, finish, schedule })
+  const answers = createRequestAnswers({
+    ...{ store, replies, now, schedule, over: leave, answered: options.answered },
+  })
 
   const accept = (request: RequestRow) => {
     if (isStopping || works.has(request.seq)) return
-    const work: Work = {
-      request,
-      group: options.group(request.group),
-      abort: new AbortController(),
-      expiry: undefined,
-      patience: undefined,
-      isWanted: true,
-      isAbandoned: false,
-      outcome: undefined,
-      isStored: false,
-    }
+    const work = newWork(request, options.group(request.group))
     works.set(request.seq, work)
     watchExpiry(work)
     if (request.kind === 'held') {
@@ -158,9 +128,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
       options.held?.(request, work.abort.signal)
     }
     if (request.kind !== 'service' && request.kind !== 'work') return
-    const lane = laneOf(request.group)
-    lane.waiting.push(work)
-    if (lane.waiting.length === 1) turns.push(request.group)
+    calls.add(work)
     schedule()
   }
 
@@ -179,102 +147,6 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
     replies.progress(group, reply, { progress: 0, message: `waiting for a decision until ${until}`, until })
   }
 
-  /** The first outcome counts; a handler that answers twice, or late, is not heard. */
-  const finish = (work: Work, outcome: Outcome) => {
-    if (work.outcome) return
-    work.outcome = outcome
-    clearTimeout(work.expiry)
-    clearTimeout(work.patience)
-    finished.push(work)
-    work.abort.abort(new Error(outcome.ok ? 'It is answered.' : outcome.error.message))
-    schedule()
-  }
-
-  const leave = (work: Work) => {
-    if (works.get(work.request.seq) === work) works.delete(work.request.seq)
-    const { group, reply } = work.request
-    if (reply) replies.endProgress(group, reply)
-  }
-
-  const settle = () => {
-    if (finished.length > 0) {
-      const works = finished
-      const answers = works.flatMap(({ request: { seq }, outcome, isStored }) =>
-        outcome && !isStored ? [{ seq, outcome }] : [],
-      )
-      const counted = answers.length > 0 ? store.answer(answers, now()) : new Set<number>()
-      finished = []
-      for (const work of works) place(work, work.isStored || counted.has(work.request.seq))
-    }
-    if (placed.length > 0) {
-      store.placed(placed)
-      placed = []
-    }
-  }
-
-  const place = (work: Work, isFirst: boolean) => {
-    const { request, outcome } = work
-    leave(work)
-    if (!isFirst || !outcome) return
-    options.answered?.(request, outcome)
-    send(request, outcome, work.isWanted)
-  }
-
-  const send = ({ seq, group, reply }: RequestRow, outcome: Outcome, isWanted: boolean) => {
-    const done = () => {
-      placed.push(seq)
-      schedule()
-    }
-    if (isWanted && reply) replies.send(group, reply, outcome, done)
-    else done()
-  }
-
-  const beginMore = () => {
-    const chosen: Work[] = []
-    const passedOver: string[] = []
-    while (turns.length > 0 && running + chosen.length < atOnce.all) {
-      const folder = turns.shift() ?? ''
-      const lane = laneOf(folder)
-      lane.waiting = lane.waiting.filter(({ outcome }) => outcome === undefined)
-      if (lane.waiting.length === 0) continue
-      if (lane.running >= atOnce.perGroup) {
-        passedOver.push(folder)
-        continue
-      }
-      const work = lane.waiting.shift()
-      if (work) {
-        lane.running++
-        chosen.push(work)
-      }
-      if (lane.waiting.length > 0) turns.push(folder)
-    }
-    turns.push(...passedOver)
-    const once = chosen.filter(({ request }) => toolOf(request)?.repeatable !== true)
-    if (once.length > 0) {
-      try {
-        store.begin(once.map(({ request }) => request.seq))
-      } catch (error) {
-        for (const work of chosen) {
-          const lane = laneOf(work.request.group)
-          lane.running--
-          lane.waiting.unshift(work)
-          if (!turns.includes(work.request.group)) turns.push(work.request.group)
-        }
-        throw error
-      }
-    }
-    for (const work of chosen) {
-      running++
-      ask(work).finally(() => {
-        running--
-        const lane = laneOf(work.request.group)
-        lane.running--
-        if (lane.running === 0 && lane.waiting.length === 0) lanes.delete(work.request.group)
-        schedule()
-      })
-    }
-  }
-
   const ofGroup = (folder: string) => [...works.values()].filter(({ request }) => request.group === folder)
 
   /** Nobody waits for it: people are not asked, or no longer. What rules decide goes on, as it was accepted. */
@@ -288,87 +160,12 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
   const isWithPeople = ({ request: { seq, kind } }: Work): boolean =>
     kind === 'question' || (kind === 'held' && options.isAsked?.(seq) === true)
 
-  const toolOf = ({ kind, tool: name }: RequestRow): Asked | undefined => {
-    if (kind === 'work') {
-      const work = options.work?.(name)
-      return work && { ...work, service: 'host', answerBytes: largestReport, annotations: {} }
-    }
-    const tool = catalogue.find(name)
-    return tool?.kind === 'later' ? tool : undefined
-  }
-
-  const ask = async (work: Work): Promise<void> => {
-    const { request, group, abort } = work
-    const tool = toolOf(request)
-    if (!group) return finish(work, takenBack('Its group is no longer registered.'))
-    if (!tool) {
-      return finish(work, {
-        ok: false,
-        error: refusal('unavailable', `There is no service named ${request.tool} on this host any longer.`),
-      })
-    }
-    // Whoever does not hear that it is to stop must not keep the place: the request is answered without it.
-    const stopping = new Promise<void>(resolve => {
-      abort.signal.addEventListener('abort', () => resolve(), { once: true })
-    })
-    const asking = (async () => {
-      try {
-        const answer = await tool.call(request.input, {
-          group: { folder: group.folder, jid: group.jid, name: group.name, main: group.main },
-          requestId: request.reply?.id ?? String(request.seq),
-          seq: request.seq,
-          signal: abort.signal,
-          progress: progressOf(work, group),
-          log: log.child({
-            service: tool.service,
-            tool: tool.name,
-            group: group.folder,
-            request: request.seq,
-          }),
-          timezone: options.timezone,
-        })
-        finish(work, outcomeOfAnswer(answer, tool.answerBytes))
-      } catch (error) {
-        // What was not done before the host stops is asked again, or answered for, at the next start.
-        if (isStopping) return
-        if (work.outcome === undefined) {
-          log.warn(
-            { err: error, service: tool.service, tool: tool.name, group: group.folder },
-            'a service failed',
-          )
-        }
-        finish(work, outcomeOfFailure(error))
-      }
-    })().finally(() => handlers.delete(asking))
-    handlers.add(asking)
-    await Promise.race([asking, stopping])
-  }
-
-  const progressOf = (work: Work, group: Group) => {
-    let saidAt = Number.NEGATIVE_INFINITY
-    let furthest = Number.NEGATIVE_INFINITY
-    return ({ progress, total, message }: { progress: number; total?: number; message?: string }) => {
-      // Towards an agent progress only ever rises.
-      if (work.outcome || !(progress > furthest)) return
-      const time = performance.now()
-      if (time - saidAt < progressMs) return
-      saidAt = time
-      furthest = progress
-      if (!work.request.reply) return
-      replies.progress(group, work.request.reply, {
-        progress,
-        ...(total === undefined ? {} : { total }),
-        ...(message === undefined ? {} : { message: message.slice(0, 1000).toWellFormed() }),
-      })
-    }
-  }
-
   return {
     resume() {
       for (const request of store.unfinished()) {
         if (request.reply) replies.endProgress(request.group, request.reply)
         if (request.status === 'answered') {
-          if (request.outcome) send(request, request.outcome, true)
+          if (request.outcome) answers.send(request, request.outcome)
           continue
         }
         const isKnown = request.kind !== 'service' || catalogue.find(request.tool) !== undefined
@@ -388,10 +185,9 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
     forget(seq) {
       const work = works.get(seq)
       if (!work) return
-      clearTimeout(work.expiry)
-      clearTimeout(work.patience)
+      clearTimers(work)
       // Its time may just have been up: what was decided counts.
-      finished = finished.filter(other => other !== work)
+      answers.withdraw(work)
       leave(work)
     },
     over(seq, outcome) {
@@ -417,7 +213,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
     containerGone(folder) {
       const gone = 'Its container is gone.'
       for (const work of ofGroup(folder)) {
-        const onlyReads = toolOf(work.request)?.annotations.readOnlyHint === true
+        const onlyReads = calls.toolOf(work.request)?.annotations.readOnlyHint === true
         // Every command that wants an answer gets one: what nobody began with says so.
         work.isWanted = work.request.kind === 'held'
         if (onlyReads) finish(work, takenBack(gone))
@@ -441,23 +237,18 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
         work => !work.outcome && !work.isAbandoned && work.request.reply !== null && isWithPeople(work),
       ),
     isAbandoned: seq => works.get(seq)?.isAbandoned === true,
-    isHeld: seq => works.get(seq)?.request.kind === 'held',
     open: () => [...works.values()].map(({ request }) => request),
     async stop() {
       isStopping = true
-      turns = []
       for (const work of works.values()) {
-        clearTimeout(work.expiry)
-        clearTimeout(work.patience)
+        clearTimers(work)
         if (work.outcome === undefined) work.abort.abort(new Error('The host is stopping.'))
       }
-      const patience = new AbortController()
-      await Promise.race([Promise.all(handlers), pause(farewellMs, patience.signal)])
-      patience.abort()
+      await calls.stop()
       try {
-        settle()
+        answers.settle()
         // What could be placed at once is finished with.
-        settle()
+        answers.settle()
       } catch (error) {
         log.error(
           { err: error },
@@ -467,36 +258,3 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
     },
   }
 }
-
-const pause = (ms: number, signal: AbortSignal) =>
-  new Promise<void>(resolve => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
-
-const tooLate = ({ kind, createdAt, expiresAt }: RequestRow): Outcome => {
-  const seconds = Math.round((expiresAt - createdAt) / 1000)
-  const message =
-    kind === 'held'
-      ? `Nobody decided within ${seconds} seconds, so it was not done.`
-      : kind === 'question'
-        ? `Nobody answered within ${seconds} seconds.`
-        : `The service did not answer within ${seconds} seconds. It was told to stop, but may have done it all the same.`
-  return { ok: false, error: refusal('expired', message) }
-}
-
-const interrupted: Outcome = {
-  ok: false,
-  error: refusal(
-    'interrupted',
-    'The host stopped while the service was at work. It may have happened or not: look before asking again.',
-  ),
-}
-
-const takenBack = (why: string): Outcome => ({
-  ok: false,
-  error: refusal('cancelled', `The request was taken back: ${why}`),
-})

@@ -12,11 +12,12 @@ export function sweepUnread(options: {
   store: Pick<Store, 'groups'>
   replies: Pick<Replies, 'clear'>
   unreadMs: number
+  now(): number
 }): { stop(): void } {
-  const { store, replies, unreadMs } = options
+  const { store, replies, unreadMs, now } = options
   let rest: string[] = []
   const look = () => {
-    for (const folder of rest.splice(-perSlice)) replies.clear(folder, Date.now() - unreadMs)
+    for (const folder of rest.splice(-perSlice)) replies.clear(folder, now() - unreadMs)
     if (rest.length > 0) return again(sliceMs)
     rest = store.groups().map(({ folder }) => folder)
     again(Math.min(unreadMs, 600_000))

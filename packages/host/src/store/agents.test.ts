@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Task } from '@hatchway/protocol'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { AgentStore, NewIncoming, OccurrenceRow, RunRow } from './agent-types.ts'
 import { openStore } from './sqlite.ts'
 import { groupOf as group } from './testing.ts'
-import type { NewMessage, Store } from './types.ts'
+import type { AgentStore, NewIncoming, NewMessage, OccurrenceRow, RunRow, Store } from './types.ts'
 
 function databasePath(): string {
   const folder = mkdtempSync(join(tmpdir(), 'hatchway-agents-'))

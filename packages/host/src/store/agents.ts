@@ -1,10 +1,53 @@
-import { usageFromRow } from './agent-rows.ts'
-import type { AgentStore, SessionTransaction } from './agent-types.ts'
-import { createIncomingTable } from './agents/incoming.ts'
-import { createOccurrenceTable } from './agents/occurrences.ts'
-import { createRunTables } from './agents/runs.ts'
+import type { Task } from '@hatchway/protocol'
 import { type Connection, where } from './connection.ts'
-import type { NewMessage } from './types.ts'
+import type { NewIncoming, NewMessage } from './entities/message.ts'
+import { type RunRow, type Usage, usageSchema } from './entities/run.ts'
+import { createIncomingTable, type IncomingStore } from './incoming.ts'
+import { createOccurrenceTable, type OccurrenceStore, type OccurrenceTable } from './occurrences.ts'
+import { createRunTables, type RunStore } from './runs.ts'
+import { tableOf } from './table.ts'
+import type { Threads } from './threads.ts'
+
+const usageTable = tableOf('usage', usageSchema)
+
+/** Inside one transaction. */
+export interface SessionTransaction {
+  /** the agent's own session, and what was said in the chat that no run has used; what calls the agent still waits */
+  forgetSession(folder: string): void
+  /** undefined: this message of this chat is known already */
+  receive(message: NewIncoming): number | undefined
+  /** one that is under way counts as done; whether it was */
+  finishOccurrence(id: string, result: string, at: number): boolean
+  /** lets the group's agent go on with this session of its own, if the host knows of none */
+  adoptSession(folder: string, sessionId: string): void
+  /** whether it was under way */
+  endOccurrence: OccurrenceTable['end']
+}
+
+/** What sessions, scheduler and channels keep. Each call is durable, whole or not at all. */
+export interface AgentStore extends IncomingStore, RunStore, OccurrenceStore {
+  /** notes that it begins and, in the same commit, what it is given */
+  insertRun(run: RunRow, given?: readonly number[]): void
+  /**
+   * A turn has ended: what it used, its session and what it says become durable together. false, and nothing is
+   * done, if the run has ended: last words of a run that was given up are not said. A run that is not
+   * known is the host itself, which answers what waits. If everything that it answers has its answer already, it is the
+   * same turn once more, and its message is not said again.
+   */
+  finishTurn(turn: {
+    runId: string
+    group: string
+    usedIds: readonly number[]
+    sessionId: string | null
+    /** whether the session is the group's, to go on with, or the run's own */
+    keepSession: boolean
+    message: NewMessage | undefined
+  }): boolean
+
+  task(id: string): Task | undefined
+  addUsage(usage: Usage): void
+  usage(filter: { group?: string; since?: string }): readonly Usage[]
+}
 
 export interface AgentTables {
   store: AgentStore
@@ -22,26 +65,13 @@ export interface AgentTables {
 export function createAgentTables(
   connection: Connection,
   insertMessage: (message: NewMessage) => void,
+  task: AgentStore['task'],
+  threads: Threads,
 ): AgentTables {
   const { sql, atomically } = connection
-  const {
-    insert,
-    markGiven,
-    markUsed,
-    forgetContext,
-    forgetGroup: forgetIncoming,
-    prune: pruneIncoming,
-    ...incoming
-  } = createIncomingTable(connection)
-  const {
-    insertRun,
-    noteTurn,
-    putSession,
-    forgetGroup: forgetSession,
-    prune: pruneRuns,
-    ...runs
-  } = createRunTables(connection)
-  const { prune: pruneOccurrences, end: endOccurrence, ...occurrences } = createOccurrenceTable(connection)
+  const incoming = createIncomingTable(connection, threads)
+  const runs = createRunTables(connection)
+  const occurrences = createOccurrenceTable(connection)
 
   const pruneUsage = (days: number, atATime: number) =>
     Number(
@@ -51,59 +81,69 @@ export function createAgentTables(
       ).run(days, atATime).changes,
     )
 
-  return {
-    store: {
-      ...incoming,
-      ...runs,
-      ...occurrences,
-      insertRun: (run, given = []) =>
-        atomically(() => {
-          insertRun(run)
-          markGiven(given, run.id)
-        }),
-      finishTurn: ({ runId, group, usedIds, sessionId, keepSession, message }) =>
-        atomically(() => {
-          if (runs.run(runId) === undefined) markGiven(usedIds, runId)
-          else if (!noteTurn(runId, sessionId, message?.text ?? null)) return false
-          markUsed(usedIds, runId)
-          if (keepSession && sessionId !== null) putSession(group, sessionId)
-          if (message) insertMessage(message)
-          return true
-        }),
-      addUsage: ({ group, day, model, requests, inputTokens, outputTokens }) =>
-        atomically(
-          () =>
-            void sql(
-              `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (group_folder, day, model) DO UPDATE SET
-               requests = requests + excluded.requests, input_tokens = input_tokens + excluded.input_tokens,
-               output_tokens = output_tokens + excluded.output_tokens`,
-            ).run(group, day, model, requests, inputTokens, outputTokens),
-        ),
-      usage({ group, since }) {
-        const { text, values } = where({ 'group_folder = ?': group, 'day >= ?': since })
-        return sql(`SELECT * FROM usage ${text} ORDER BY day, group_folder, model`)
-          .all(...values)
-          .map(usageFromRow)
-      },
+  const store: AgentStore = {
+    ...incoming.store,
+    ...runs.store,
+    ...occurrences.store,
+    task,
+    insertRun: (run, given = []) =>
+      atomically(() => {
+        runs.insertRun(run)
+        threads.leave(run.group)
+        incoming.markGiven(given, run.id)
+      }),
+    finishTurn: ({ runId, group, usedIds, sessionId, keepSession, message }) =>
+      atomically(() => {
+        if (runs.store.run(runId) === undefined) incoming.markGiven(usedIds, runId)
+        else if (!runs.noteTurn(runId, sessionId, message?.text ?? null)) return false
+        const used = incoming.markUsed(usedIds, runId)
+        if (keepSession && sessionId !== null) runs.putSession(group, sessionId)
+        // Whatever it answers has its answer: this turn was stored before, and only looked as if it was not.
+        const isRepeated = usedIds.length > 0 && used === 0
+        if (message && !isRepeated) insertMessage(message)
+        return true
+      }),
+    addUsage: usage =>
+      atomically(
+        () =>
+          void sql(
+            `${usageTable.insert} ON CONFLICT (group_folder, day, model) DO UPDATE SET
+             requests = requests + excluded.requests, input_tokens = input_tokens + excluded.input_tokens,
+             output_tokens = output_tokens + excluded.output_tokens`,
+          ).run(...usageTable.values(usage)),
+      ),
+    usage({ group, since }) {
+      const { text, values } = where({ 'group_folder = ?': group, 'day >= ?': since })
+      return sql(`SELECT * FROM usage ${text} ORDER BY day, group_folder, model`)
+        .all(...values)
+        .map(usageTable.from)
     },
+  }
+  return {
+    store,
     within: {
-      receive: insert,
+      receive: incoming.insert,
       forgetSession(folder) {
-        forgetSession(folder)
-        forgetContext(folder)
+        runs.forgetGroup(folder)
+        incoming.forgetContext(folder)
       },
+      adoptSession: (folder, sessionId) =>
+        void sql(
+          'INSERT INTO sessions SELECT folder, ? FROM groups WHERE folder = ? ON CONFLICT (group_folder) DO NOTHING',
+        ).run(sessionId, folder),
       finishOccurrence: (id, result, at) =>
-        endOccurrence(id, { status: 'done', result, error: null, endedAt: at }),
+        occurrences.end(id, { status: 'done', result, error: null, endedAt: at }),
+      endOccurrence: occurrences.end,
     },
     forgetGroup(folder) {
-      forgetIncoming(folder)
-      forgetSession(folder)
+      incoming.forgetGroup(folder)
+      runs.forgetGroup(folder)
     },
     prune: (limits, atATime) =>
       [
-        pruneIncoming(limits.messages, atATime),
-        pruneRuns(limits.runs, atATime, limits.transcriptBytes),
-        pruneOccurrences(limits.runs, atATime),
+        incoming.prune(limits.messages, atATime),
+        runs.prune(limits.runs, atATime, limits.transcriptBytes),
+        occurrences.prune(limits.runs, atATime),
         pruneUsage(limits.usageDays, atATime),
       ].includes(atATime),
   }

@@ -1,65 +1,11 @@
-import { z } from 'zod'
-import type { Taint } from '../base/taint.ts'
-import type { NewIncoming } from './agent-types.ts'
-import { cardFromRow, cardSchema, pruneCards } from './cards.ts'
-import type { Connection } from './connection.ts'
-import { parsed, type Row } from './rows.ts'
+import { pruneCards } from './cards.ts'
+import { type Connection, where } from './connection.ts'
+import { type ApprovalRow, approvalSchema, type Ending, type RuleRow, ruleSchema } from './entities/card.ts'
+import type { NewIncoming } from './entities/message.ts'
+import { tableOf } from './table.ts'
 
-/**
- * open        waits for a person
- * allowed     it happened, or was tried, because somebody said so
- * denied      it does not happen, because somebody said so
- * expired     nobody decided in time
- * withdrawn   nobody wants it any longer
- */
-const statuses = ['open', 'allowed', 'denied', 'expired', 'withdrawn'] as const
-export type ApprovalStatus = (typeof statuses)[number]
-
-const shownSchema = z.object({
-  fields: z.array(
-    z.object({
-      name: z.string(),
-      /** quoted and escaped where it is a text */
-      text: z.string(),
-      /** so many characters of it are left out */
-      more: z.number().optional(),
-      /** what a reader could overlook */
-      note: z.string().optional(),
-    }),
-  ),
-  /** so many characters are left out */
-  more: z.number(),
-})
-/** What is in an action, fit to be shown. */
-export type Shown = z.infer<typeof shownSchema>
-
-/** What a person was asked to allow. */
-export interface ApprovalRow extends z.infer<typeof cardSchema> {
-  code: string
-  /** `always`: whether it may be allowed from now on, too */
-  action: { name: string; summary: string; payload: Shown; always: boolean }
-  taint: Taint
-  why: string
-  status: ApprovalStatus
-  /** a name to show */
-  decidedBy: string | null
-  /** what they said along with it */
-  words: string | null
-  /** made by "allow always" */
-  rule: number | null
-}
-export type Ending = Pick<ApprovalRow, 'status' | 'decidedBy' | 'words' | 'rule' | 'closedAt'>
-
-/** A person's word that something may always happen: this group, this action, with exactly this. */
-export interface RuleRow {
-  id: number
-  group: string
-  name: string
-  digest: string
-  summary: string
-  madeBy: string
-  createdAt: number
-}
+const approvalTable = tableOf('approvals', approvalSchema)
+const ruleTable = tableOf('approval_rules', ruleSchema)
 
 /** Inside one transaction. */
 export interface ApprovalTransaction {
@@ -100,22 +46,20 @@ export function createApprovalTable(
   { sql }: Connection,
   receive: (message: NewIncoming) => number | undefined,
 ): ApprovalTable {
-  const one = (row: Row | undefined) => row && approvalFromRow(row)
-  const rule = (row: Row | undefined) => row && ruleFromRow(row)
   return {
     store: {
-      approval: seq => one(sql('SELECT * FROM approvals WHERE seq = ?').get(seq)),
-      byMessage: id => one(sql('SELECT * FROM approvals WHERE message_id = ?').get(id)),
-      byCode: (jid, code) => one(sql('SELECT * FROM approvals WHERE jid = ? AND code = ?').get(jid, code)),
-      list: ({ group, open = false, limit }) =>
-        sql(
-          `SELECT * FROM approvals WHERE (:group IS NULL OR group_folder = :group)
-           AND (:open = 0 OR status = 'open') ORDER BY seq DESC LIMIT :limit`,
-        )
-          .all({ group: group ?? null, open: Number(open), limit })
-          .map(approvalFromRow),
+      approval: seq => approvalTable.maybe(sql('SELECT * FROM approvals WHERE seq = ?').get(seq)),
+      byMessage: id => approvalTable.maybe(sql('SELECT * FROM approvals WHERE message_id = ?').get(id)),
+      byCode: (jid, code) =>
+        approvalTable.maybe(sql('SELECT * FROM approvals WHERE jid = ? AND code = ?').get(jid, code)),
+      list: ({ group, open: isOpen = false, limit }) => {
+        const { text, values } = where({ 'group_folder = ?': group, "status = 'open'": isOpen || undefined })
+        return sql(`SELECT * FROM approvals ${text} ORDER BY seq DESC LIMIT ?`)
+          .all(...values, limit)
+          .map(approvalTable.from)
+      },
       open: () =>
-        sql("SELECT * FROM approvals WHERE status = 'open' ORDER BY seq").all().map(approvalFromRow),
+        sql("SELECT * FROM approvals WHERE status = 'open' ORDER BY seq").all().map(approvalTable.from),
       withdrawnSince: (group, since) =>
         Number(
           sql(
@@ -123,48 +67,36 @@ export function createApprovalTable(
           ).get(group, since)?.count,
         ),
       ruleFor: (group, digest) =>
-        rule(sql('SELECT * FROM approval_rules WHERE group_folder = ? AND digest = ?').get(group, digest)),
-      rules: group =>
-        sql('SELECT * FROM approval_rules WHERE (:group IS NULL OR group_folder = :group) ORDER BY id')
-          .all({ group: group ?? null })
-          .map(ruleFromRow),
+        ruleTable.maybe(
+          sql('SELECT * FROM approval_rules WHERE group_folder = ? AND digest = ?').get(group, digest),
+        ),
+      rules: group => {
+        const { text, values } = where({ 'group_folder = ?': group })
+        return sql(`SELECT * FROM approval_rules ${text} ORDER BY id`)
+          .all(...values)
+          .map(ruleTable.from)
+      },
     },
     within: {
-      insertApproval: row =>
-        void sql('INSERT INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').run(
-          row.seq,
-          row.group,
-          row.jid,
-          row.messageId,
-          row.code,
-          JSON.stringify(row.action),
-          JSON.stringify(row.taint),
-          row.why,
-          row.status,
-          row.decidedBy,
-          row.words,
-          row.rule,
-          row.createdAt,
-          row.expiresAt,
-          row.closedAt,
-        ),
-      closeApproval: (seq, { status, decidedBy, words, rule, closedAt }) =>
-        sql(
-          `UPDATE approvals SET status = ?, decided_by = ?, words = ?, rule = ?, closed_at = ?
-           WHERE seq = ? AND status = 'open'`,
-        ).run(status, decidedBy, words, rule, closedAt, seq).changes === 1,
-      insertRule({ group, name, digest, summary, madeBy, createdAt }) {
-        sql(
-          `INSERT INTO approval_rules (group_folder, name, digest, summary, made_by, created_at)
-           VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (group_folder, digest) DO NOTHING`,
-        ).run(group, name, digest, summary, madeBy, createdAt)
+      insertApproval: row => void sql(approvalTable.insert).run(...approvalTable.values(row)),
+      closeApproval: (seq, ending) => {
+        const { text, values } = approvalTable.set(ending)
+        return (
+          sql(`UPDATE approvals SET ${text} WHERE seq = ? AND status = 'open'`).run(...values, seq)
+            .changes === 1
+        )
+      },
+      insertRule(rule) {
+        sql(`${ruleTable.insert} ON CONFLICT (group_folder, digest) DO NOTHING`).run(
+          ...ruleTable.values(rule),
+        )
         const row = sql('SELECT id FROM approval_rules WHERE group_folder = ? AND digest = ?').get(
-          group,
-          digest,
+          rule.group,
+          rule.digest,
         )
         return Number(row?.id)
       },
-      deleteRule: id => rule(sql('DELETE FROM approval_rules WHERE id = ? RETURNING *').get(id)),
+      deleteRule: id => ruleTable.maybe(sql('DELETE FROM approval_rules WHERE id = ? RETURNING *').get(id)),
       hear: receive,
     },
     forgetGroup(folder) {
@@ -174,41 +106,3 @@ export function createApprovalTable(
     prune: () => pruneCards({ sql }, 'approvals'),
   }
 }
-
-const approvalSchema = cardSchema.extend({
-  code: z.string(),
-  action: z.object({
-    name: z.string(),
-    summary: z.string(),
-    payload: shownSchema,
-    // Those of earlier versions do not say.
-    always: z.boolean().default(false),
-  }),
-  taint: z.object({ corrupted: z.boolean(), secret: z.boolean() }),
-  why: z.string(),
-  status: z.enum(statuses),
-  decidedBy: z.string().nullable(),
-  words: z.string().nullable(),
-  rule: z.number().nullable(),
-})
-
-const approvalFromRow = (row: Row): ApprovalRow =>
-  approvalSchema.parse({
-    ...cardFromRow(row),
-    action: parsed(row.action),
-    taint: parsed(row.taint),
-    decidedBy: row.decided_by,
-  })
-
-const ruleSchema = z.object({
-  id: z.number(),
-  group: z.string(),
-  name: z.string(),
-  digest: z.string(),
-  summary: z.string(),
-  madeBy: z.string(),
-  createdAt: z.number(),
-})
-
-const ruleFromRow = (row: Row): RuleRow =>
-  ruleSchema.parse({ ...row, group: row.group_folder, madeBy: row.made_by, createdAt: row.created_at })

@@ -12,6 +12,7 @@ test.each([
   ['image/gif', bytes('GIF89a', 1, 0)],
   ['image/webp', bytes('RIFF', 1, 2, 3, 4, 'WEBPVP8 ')],
   ['application/pdf', bytes('%PDF-1.7\n', 0xe2, 0)],
+  ['audio/ogg', bytes('OggS', 0, 2)],
   ['text/plain', Buffer.from('Grüße\r\n\tund mehr')],
   ['text/plain', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')],
   ['text/plain', Buffer.from('<!doctype html><script>alert(1)</script>')],

@@ -26,6 +26,7 @@ const signatures: readonly { type: string; matches(head: Buffer): boolean }[] = 
     matches: head => head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 12) === 'WEBP',
   },
   { type: 'application/pdf', matches: head => head.toString('latin1', 0, 5) === '%PDF-' },
+  { type: 'audio/ogg', matches: head => head.toString('latin1', 0, 4) === 'OggS' },
   { type: 'text/plain', matches: isText },
 ]
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { SQLInputValue } from 'node:sqlite'
 import type { Taint } from '../base/taint.ts'
-import type { AuditEntry, AuditRow } from './audit-types.ts'
-import type { Row } from './rows.ts'
+import { type AuditEntry, type AuditRow, auditSchema } from './entities/audit.ts'
+import { type Row, tableOf } from './table.ts'
 
 /** In the order in which they are hashed; `hash` itself comes last and is not. */
 export const auditColumns =
@@ -61,35 +61,19 @@ function detailsText(details: Readonly<Record<string, unknown>>): string {
 const taintText = ({ corrupted, secret }: Taint): string =>
   [...(corrupted ? ['corrupted'] : []), ...(secret ? ['secret'] : [])].join(' ')
 
-const text = (value: Row[string] | undefined): string | null =>
-  value === null || value === undefined ? null : String(value)
+const plainTable = tableOf('audit', auditSchema.omit({ taint: true, details: true }))
 
 /** Takes whatever is there: a log that somebody has changed must still be readable. */
-export function auditFromRow(row: Row): AuditRow {
-  const taint = text(row.taint)
-  return {
-    seq: Number(row.seq),
-    at: Number(row.at),
-    group: text(row.group_folder),
-    actor: String(row.actor),
-    action: String(row.action),
-    summary: String(row.summary),
-    taint:
-      taint === null ? null : { corrupted: taint.includes('corrupted'), secret: taint.includes('secret') },
-    gate: text(row.gate),
-    verdict: text(row.verdict),
-    decidedBy: text(row.decided_by),
-    reason: text(row.reason),
-    tookMs: row.took_ms === null ? null : Number(row.took_ms),
-    outcome: String(row.outcome),
-    requestId: text(row.request_id),
-    details: detailsOf(text(row.details)),
-    hash: String(row.hash),
-  }
-}
+export const auditFromRow = (row: Row): AuditRow => ({
+  ...plainTable.from(row),
+  taint:
+    row.taint === null
+      ? null
+      : { corrupted: `${row.taint}`.includes('corrupted'), secret: `${row.taint}`.includes('secret') },
+  details: row.details === null ? null : detailsOf(String(row.details)),
+})
 
-function detailsOf(json: string | null): AuditRow['details'] {
-  if (json === null) return null
+function detailsOf(json: string): AuditRow['details'] {
   try {
     const value: unknown = JSON.parse(json)
     return typeof value === 'object' ? value && { ...value } : { value }

@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { AuditBreak, AuditPoint, AuditStore } from './audit-types.ts'
+import type { AuditBreak, AuditPoint, AuditStore } from './types.ts'
 
 /**
  * unguarded   entries can be changed now: triggers are gone

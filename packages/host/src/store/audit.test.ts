@@ -6,10 +6,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { searchAudit } from '../guard/audit/search.ts'
-import type { AuditEntry } from './audit-types.ts'
 import { verifyAudit } from './audit-verify.ts'
 import { openStore } from './sqlite.ts'
-import type { Store, Transaction } from './types.ts'
+import type { AuditEntry, Store, Transaction } from './types.ts'
 
 const hasPython = spawnSync('python3', ['--version']).status === 0
 const storeModule = join(import.meta.dirname, 'sqlite.ts')

@@ -1,21 +1,62 @@
-import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import type { StatementSync } from 'node:sqlite'
 import { auditColumns, auditFromRow, auditValues, chained } from './audit-row.ts'
-import type {
-  AuditBreak,
-  AuditEntry,
-  AuditFilter,
-  AuditPoint,
-  AuditStore,
-  AuditTransaction,
-} from './audit-types.ts'
-import type { Connection } from './connection.ts'
-import type { Row } from './rows.ts'
+import { type Connection, where } from './connection.ts'
+import type { AuditEntry, AuditPoint, AuditRow } from './entities/audit.ts'
+import type { Row } from './table.ts'
+
+export interface AuditFilter {
+  group?: string
+  actor?: string
+  action?: string
+  gate?: string
+  outcome?: string
+  decidedBy?: string
+  requestId?: string
+  /** somewhere in its action, summary, reason or details; letters of either case */
+  text?: string
+  since?: number
+  until?: number
+}
+
+/**
+ * changed    the entry is not the one that was written there, or does not follow from the one before
+ * missing    there is no such entry
+ * inserted   an entry lies where all of them were removed
+ */
+export interface AuditBreak {
+  problem: 'changed' | 'missing' | 'inserted'
+  seq: number
+}
+
+/** Inside one transaction: what is told becomes durable together with what it tells of. */
+export interface AuditTransaction {
+  /** the entry's number */
+  audit(entry: AuditEntry): number
+}
+
+export interface AuditStore {
+  /** in a commit of its own */
+  append(entry: AuditEntry): number
+  head(): AuditPoint
+  /** where the chain begins: the last entry that was removed, and when; 0 if none was */
+  anchor(): AuditPoint & { at: number | null }
+  entry(seq: number): AuditRow | undefined
+  /** Looks through so many entries below a number, newest first; `below` says where to go on, null: nowhere. */
+  find(
+    filter: AuditFilter,
+    page: { below: number | null; span: number; limit: number },
+  ): { rows: readonly AuditRow[]; below: number | null }
+  /** Goes so many entries along the chain: how far it holds; `checked` is 0 at its end. */
+  walk(from: AuditPoint, limit: number): { at: AuditPoint; checked: number; broken: AuditBreak | null }
+  /** the triggers that are not there any more */
+  missingTriggers(): readonly string[]
+  /** Removes some of the entries that are too many or too old, and moves the anchor; whether there are more. */
+  prune(keep: { entries: number; days?: number | undefined }, now: number): boolean
+}
 
 export interface AuditTable {
   store: AuditStore
   within: AuditTransaction
-  /** a transaction was taken back, and maybe entries with it */
-  forgetHead(): void
 }
 
 /** so many entries at a time are removed, so that nobody waits for it */
@@ -37,9 +78,12 @@ const triggers = [
  * The audit log. One connection writes, so the last hash is kept in memory and the next entry needs no look at the
  * one before; a transaction that is taken back takes this memory along.
  */
-export function createAuditTable({ sql, atomically }: Connection): AuditTable {
+export function createAuditTable({ sql, atomically, onRollback }: Connection): AuditTable {
   const insert = `INSERT INTO audit (${auditColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
   let last: AuditPoint | undefined
+  onRollback(() => {
+    last = undefined
+  })
 
   const anchor = () => {
     const row = sql('SELECT seq, hash, at FROM audit_anchor').get()
@@ -90,9 +134,6 @@ export function createAuditTable({ sql, atomically }: Connection): AuditTable {
 
   return {
     within: { audit: add },
-    forgetHead() {
-      last = undefined
-    },
     store: {
       append: entry => atomically(() => add(entry)),
       head,
@@ -107,10 +148,23 @@ export function createAuditTable({ sql, atomically }: Connection): AuditTable {
           top,
           span - 1,
         )
-        const rows = read(
-          `SELECT ${auditColumns} FROM audit WHERE seq < :top AND seq >= :bottom ${conditions} ORDER BY seq DESC LIMIT :limit`,
-        )
-          .all({ top, bottom: Number(bottom?.seq ?? Number.MIN_SAFE_INTEGER), limit, ...parameters(filter) })
+        const { text, values } = where({
+          'seq < ?': top,
+          'seq >= ?': Number(bottom?.seq ?? Number.MIN_SAFE_INTEGER),
+          'group_folder = ?': filter.group,
+          'actor = ?': filter.actor,
+          'action = ?': filter.action,
+          'gate = ?': filter.gate,
+          'outcome = ?': filter.outcome,
+          'decided_by = ?': filter.decidedBy,
+          'request_id = ?': filter.requestId,
+          'at >= ?': filter.since,
+          'at < ?': filter.until,
+          "concat_ws(char(31), action, summary, reason, details) LIKE ? ESCAPE '!'":
+            filter.text === undefined ? undefined : `%${filter.text.replace(/[%_!]/g, '!$&')}%`,
+        })
+        const rows = read(`SELECT ${auditColumns} FROM audit ${text} ORDER BY seq DESC LIMIT ?`)
+          .all(...values, limit)
           .map(auditFromRow)
         return { rows, below: bottom ? Number(bottom.seq) : null }
       },
@@ -158,28 +212,6 @@ function breakAt(before: AuditPoint, row: Row): AuditBreak | undefined {
   if (values[0] !== seq) return { problem: 'missing', seq }
   return hash === chained(before.hash, values) ? undefined : { problem: 'changed', seq }
 }
-
-const conditions = `
-  AND (:group IS NULL OR group_folder = :group) AND (:actor IS NULL OR actor = :actor)
-  AND (:action IS NULL OR action = :action) AND (:gate IS NULL OR gate = :gate)
-  AND (:outcome IS NULL OR outcome = :outcome) AND (:decidedBy IS NULL OR decided_by = :decidedBy)
-  AND (:requestId IS NULL OR request_id = :requestId)
-  AND (:since IS NULL OR at >= :since) AND (:until IS NULL OR at < :until)
-  AND (:text IS NULL OR action LIKE :text ESCAPE '!' OR summary LIKE :text ESCAPE '!'
-    OR reason LIKE :text ESCAPE '!' OR details LIKE :text ESCAPE '!')`
-
-const parameters = (filter: AuditFilter): Record<string, SQLInputValue> => ({
-  group: filter.group ?? null,
-  actor: filter.actor ?? null,
-  action: filter.action ?? null,
-  gate: filter.gate ?? null,
-  outcome: filter.outcome ?? null,
-  decidedBy: filter.decidedBy ?? null,
-  requestId: filter.requestId ?? null,
-  since: filter.since ?? null,
-  until: filter.until ?? null,
-  text: filter.text === undefined ? null : `%${filter.text.replace(/[%_!]/g, '!$&')}%`,
-})
 
 const brokenWhenRemoved = ({ problem, seq }: AuditBreak, at: number): AuditEntry => ({
   at,

@@ -6,6 +6,8 @@ export interface Connection {
   sql(text: string): StatementSync
   /** makes all of `work` durable, or nothing */
   atomically<T>(work: () => T): T
+  /** told after a transaction was taken back: what a table keeps in memory may no longer be true */
+  onRollback(forget: () => void): void
 }
 
 export function preparedOnce(database: DatabaseSync): Connection['sql'] {
@@ -56,30 +58,14 @@ export function stretchOf<T extends { text: string }>(
   return { rows: taken, more: false }
 }
 
-/** Conditions that were asked for, joined; those without a value are left out. */
-export function where(conditions: Readonly<Record<string, SQLInputValue | undefined>>): {
+/** Conditions that were asked for, joined; those without a value are left out, `true` is for one that needs none. */
+export function where(conditions: Readonly<Record<string, SQLInputValue | true | undefined>>): {
   text: string
   values: SQLInputValue[]
 } {
   const given = Object.entries(conditions).filter(entry => entry[1] !== undefined)
   return {
     text: given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`,
-    values: given.map(([, value]) => value ?? null),
+    values: given.flatMap(([, value]) => (value === undefined || value === true ? [] : [value])),
   }
-}
-
-/** The columns of a change, in `SET` form. Names come from the table, never from the change. */
-export function assignments<K extends string>(
-  columns: Readonly<Record<K, string>>,
-  change: Readonly<Partial<Record<K, SQLInputValue | undefined>>>,
-): { text: string; values: SQLInputValue[] } {
-  const texts: string[] = []
-  const values: SQLInputValue[] = []
-  for (const key in columns) {
-    const value = change[key]
-    if (value === undefined) continue
-    texts.push(`${columns[key]} = ?`)
-    values.push(value)
-  }
-  return { text: texts.join(', '), values }
 }

@@ -16,8 +16,6 @@ export const nameContext = 'name'
 export const taskContext = (taskId: string): string => `task:${taskId}`
 /** what the last result of a task was written in; the store notes it together with the result */
 export const resultContext = (taskId: string): string => `result:${taskId}`
-/** what a deploy is to tell the next run, until it does */
-export const deployContext = (request: number): string => `deploy:${request}`
 
 /** What is known of texts, by group and context. */
 export type Texts = ReadonlyMap<string, Taint>

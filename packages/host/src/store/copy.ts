@@ -40,7 +40,7 @@ export function createCopying(database: DatabaseSync, path: string, checkpointPa
       await work()
       if (isClosed) throw new Error('The database was closed while it was copied.')
     } finally {
-      if (--underWay === 0 && database.isOpen) database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
+      if (--underWay === 0 && !isClosed) database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
     }
   }
 

@@ -1,7 +1,28 @@
-import { z } from 'zod'
 import type { Connection } from './connection.ts'
-import type { FileRow, FileStore, FileTransaction } from './file-types.ts'
-import { attachmentsIn, type Row } from './rows.ts'
+import { attachmentsSchema, type FileRow, fileSchema } from './entities/file.ts'
+import { parsed, tableOf } from './table.ts'
+
+const fileTable = tableOf('files', fileSchema)
+
+/** Each call is durable, whole or not at all. */
+export interface FileStore {
+  file(id: string): FileRow | undefined
+  insert(file: FileRow): void
+  /** bytes of one group's files */
+  total(group: string): number
+  /**
+   * Forgets a group's oldest files until the rest has so many bytes, and tells so in their messages. What is not
+   * delivered or not said yet stays. The ids of those that are forgotten.
+   */
+  trim(group: string, bytes: number): readonly string[]
+  /** forgets files whose message is forgotten, and those from before this time that nobody has said */
+  prune(before: number): void
+}
+
+/** Inside one transaction. */
+export interface FileTransaction {
+  insertFile(file: FileRow): void
+}
 
 export interface FileTable {
   store: FileStore
@@ -13,18 +34,7 @@ const undelivered = `direction = 'out' AND EXISTS
   (SELECT 1 FROM messages WHERE messages.id = files.message AND messages.status = 'pending')`
 
 export function createFileTable({ sql, atomically }: Connection): FileTable {
-  const insert = (file: FileRow) =>
-    void sql('INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)').run(
-      file.id,
-      file.group,
-      file.jid,
-      file.direction,
-      file.message,
-      file.name,
-      file.type,
-      file.bytes,
-      file.createdAt,
-    )
+  const insert = (file: FileRow) => void sql(fileTable.insert).run(...fileTable.values(file))
   const total = (group: string) =>
     Number(sql('SELECT sum(bytes) AS bytes FROM files WHERE group_folder = ?').get(group)?.bytes ?? 0)
 
@@ -33,7 +43,7 @@ export function createFileTable({ sql, atomically }: Connection): FileTable {
     if (message === null) return
     const table = direction === 'out' ? 'messages' : 'incoming'
     const row = sql(`SELECT attachments FROM ${table} WHERE id = ?`).get(message)
-    const attachments = row && attachmentsIn(row)
+    const attachments = attachmentsSchema.parse(parsed(row?.attachments) ?? undefined)
     if (!attachments) return
     const marked = attachments.map(each => (each.id === id ? { ...each, gone: true } : each))
     sql(`UPDATE ${table} SET attachments = ? WHERE id = ?`).run(JSON.stringify(marked), message)
@@ -42,10 +52,7 @@ export function createFileTable({ sql, atomically }: Connection): FileTable {
   return {
     within: { insertFile: insert },
     store: {
-      file(id) {
-        const row = sql('SELECT * FROM files WHERE id = ?').get(id)
-        return row && fileFromRow(row)
-      },
+      file: id => fileTable.maybe(sql('SELECT * FROM files WHERE id = ?').get(id)),
       insert: file => atomically(() => insert(file)),
       total,
       trim: (group, bytes) =>
@@ -57,7 +64,7 @@ export function createFileTable({ sql, atomically }: Connection): FileTable {
             `SELECT * FROM files WHERE group_folder = ? AND NOT (${unsaid}) AND NOT (${undelivered})
              ORDER BY created_at, id`,
           ).all(group)
-          for (const file of oldest.map(fileFromRow)) {
+          for (const file of oldest.map(fileTable.from)) {
             if (left <= bytes) break
             markGone(file)
             sql('DELETE FROM files WHERE id = ?').run(file.id)
@@ -79,18 +86,3 @@ export function createFileTable({ sql, atomically }: Connection): FileTable {
     },
   }
 }
-
-const fileSchema = z.object({
-  id: z.string(),
-  group: z.string(),
-  jid: z.string(),
-  direction: z.enum(['in', 'out']),
-  message: z.number().nullable(),
-  name: z.string(),
-  type: z.string(),
-  bytes: z.number(),
-  createdAt: z.number(),
-})
-
-const fileFromRow = (row: Row): FileRow =>
-  fileSchema.parse({ ...row, group: row.group_folder, createdAt: row.created_at })

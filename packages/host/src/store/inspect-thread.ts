@@ -1,11 +1,9 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { answerQuestions } from '../base/thread-side.ts'
 import { copyWhole, handledAfter, lookInto, settleCopy, signOut } from './inspect.ts'
 import type { LookTask } from './inspect-aside.ts'
 
 /** Long work on copies of databases, which keeps nobody waiting here. */
-const task: LookTask = workerData
-
-async function work(): Promise<unknown> {
+answerQuestions(async (task: LookTask): Promise<unknown> => {
   switch (task.kind) {
     case 'look':
       return lookInto(task.path)
@@ -16,5 +14,4 @@ async function work(): Promise<unknown> {
     case 'copy':
       return copyWhole(task.directory, task.names, task.to)
   }
-}
-parentPort?.postMessage((await work()) ?? null)
+})

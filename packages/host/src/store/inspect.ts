@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { backup, DatabaseSync } from 'node:sqlite'
 import type { DialectName } from '@hatchway/protocol'
+import { openSqlite, sqlite } from '../base/sqlite.ts'
 import { createAuditTable } from './audit.ts'
 import { verifyAudit } from './audit-verify.ts'
 import { preparedOnce } from './connection.ts'
+import { groupTable } from './groups.ts'
 import { newestVersion } from './migrate.ts'
-import { groupFromRow } from './rows.ts'
 
 /** What a look into a database finds, without changing it. Any earlier version will do. */
 export interface StoreFacts {
@@ -31,7 +31,7 @@ export async function lookInto(
   path: string,
   at: 'everything' | 'damage' = 'everything',
 ): Promise<StoreFacts> {
-  const database = new DatabaseSync(path, { timeout: 1000 })
+  const database = openSqlite(path, { waitMs: 1000 })
   try {
     const sql = preparedOnce(database)
     const number = (text: string) => Number(Object.values(sql(text).get() ?? {})[0] ?? 0)
@@ -63,7 +63,7 @@ export async function lookInto(
       installation: typeof installation === 'string' ? installation : null,
       groups: sql('SELECT * FROM groups ORDER BY folder')
         .all()
-        .map(groupFromRow)
+        .map(groupTable.from)
         .map(({ folder, jid, main, dialect }) => {
           return { folder, jid, main, dialect, uid: uids.get(folder.toLowerCase()) ?? null }
         }),
@@ -103,7 +103,7 @@ const audited = 4
 
 async function auditOf(sql: ReturnType<typeof preparedOnce>, version: number): Promise<StoreFacts['audit']> {
   if (version < audited) return { ok: true, message: 'There is none yet.' }
-  const { store } = createAuditTable({ sql, atomically: work => work() })
+  const { store } = createAuditTable({ sql, atomically: work => work(), onRollback: () => {} })
   const report = await verifyAudit(store)
   return report.ok
     ? { ok: true, message: `${report.entries} entries, and every one follows from the one before.` }
@@ -112,7 +112,7 @@ async function auditOf(sql: ReturnType<typeof preparedOnce>, version: number): P
 
 /** Makes one file of a copy and its log. */
 export function settleCopy(path: string): void {
-  const database = new DatabaseSync(path)
+  const database = openSqlite(path)
   try {
     database.exec('PRAGMA journal_mode = DELETE')
   } finally {
@@ -122,7 +122,7 @@ export function settleCopy(path: string): void {
 
 /** Whoever is signed in here is not signed in wherever the copy is restored, and nothing of it stays in the file. */
 export function signOut(path: string): void {
-  const database = new DatabaseSync(path)
+  const database = openSqlite(path)
   try {
     database.exec('PRAGMA secure_delete = ON; DELETE FROM web_sessions')
   } finally {
@@ -132,7 +132,7 @@ export function signOut(path: string): void {
 
 /** The files behind the commands after this one, as `group/directory/name/inode/mtime`. */
 export function handledAfter(path: string, seq: number): string[] {
-  const database = new DatabaseSync(path, { readOnly: true })
+  const database = openSqlite(path, { readOnly: true })
   try {
     return database
       .prepare(
@@ -145,12 +145,16 @@ export function handledAfter(path: string, seq: number): string[] {
   }
 }
 
-/** A database that others have open: SQLite's own way, in one step, which is one moment. */
+/**
+ * A database that others have open: SQLite's own way, in one step, which is one moment. Node before 22.16 does not have it;
+ * there the copy is written anew, which fails where the database is damaged.
+ */
 export async function copyWhole(directory: string, names: readonly string[], to: string): Promise<void> {
   for (const name of names) {
-    const database = new DatabaseSync(join(directory, name), { timeout: 5000 })
+    const database = openSqlite(join(directory, name), { waitMs: 5000 })
     try {
-      await backup(database, join(to, name), { rate: 2 ** 31 - 1 })
+      if ('backup' in sqlite) await sqlite.backup(database, join(to, name), { rate: 2 ** 31 - 1 })
+      else database.prepare('VACUUM INTO ?').run(join(to, name))
     } finally {
       database.close()
     }

@@ -1,5 +1,5 @@
-import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
+import { openSqlite } from '../base/sqlite.ts'
 
 /** What NanoClaw 1.x keeps in store/messages.db, as far as it is taken over. Later columns may be missing. */
 const groupRow = z.object({
@@ -43,7 +43,7 @@ export interface NanoClawRows {
 
 /** `path` is a copy of ours: SQLite leaves traces beside a database it reads. */
 export function readNanoClaw(path: string): NanoClawRows {
-  const database = new DatabaseSync(path)
+  const database = openSqlite(path)
   try {
     const tables = new Set(
       database

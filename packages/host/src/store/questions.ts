@@ -1,14 +1,34 @@
-import { outcomeSchema, payloads } from '@hatchway/protocol'
-import { z } from 'zod'
-import type { NewIncoming } from './agent-types.ts'
-import { cardFromRow, cardSchema, pruneCards } from './cards.ts'
-import type { Connection } from './connection.ts'
-import { parsed, type Row } from './rows.ts'
-import type { QuestionRow, QuestionStore, ServiceTransaction } from './service-types.ts'
+import { type Outcome, outcomeSchema } from '@hatchway/protocol'
+import { pruneCards } from './cards.ts'
+import { type Connection, where } from './connection.ts'
+import { type QuestionRow, questionSchema } from './entities/card.ts'
+import type { NewIncoming } from './entities/message.ts'
+import { parsed, tableOf } from './table.ts'
+
+const questionTable = tableOf('questions', questionSchema)
+
+export interface QuestionStore {
+  question(seq: number): QuestionRow | undefined
+  byMessage(messageId: number): QuestionRow | undefined
+  /** the open ones of a chat, oldest first; of all chats where none is named */
+  open(jid?: string): readonly QuestionRow[]
+  /** what its request has come to, where that is known */
+  outcome(seq: number): Outcome | null
+  /**
+   * Keeps its answers and its status, in one commit with the message that changed it. The message's id; undefined
+   * where there is none, or where it came before and so changes nothing.
+   */
+  update(question: QuestionRow, said?: NewIncoming): number | undefined
+}
+
+/** Inside one transaction. */
+export interface QuestionTransaction {
+  insertQuestion(question: QuestionRow): void
+}
 
 export interface QuestionTable {
   store: QuestionStore
-  within: Pick<ServiceTransaction, 'insertQuestion'>
+  within: QuestionTransaction
   /** forgets those whose message is forgotten */
   prune(): void
 }
@@ -18,16 +38,16 @@ export function createQuestionTable(
   { sql, atomically }: Connection,
   receive: (message: NewIncoming) => number | undefined,
 ): QuestionTable {
-  const one = (row: Row | undefined) => row && questionFromRow(row)
   return {
     store: {
-      question: seq => one(sql('SELECT * FROM questions WHERE seq = ?').get(seq)),
-      byMessage: id => one(sql('SELECT * FROM questions WHERE message_id = ?').get(id)),
-      open: jid =>
-        (jid === undefined
-          ? sql("SELECT * FROM questions WHERE status = 'open' ORDER BY seq").all()
-          : sql("SELECT * FROM questions WHERE status = 'open' AND jid = ? ORDER BY seq").all(jid)
-        ).map(questionFromRow),
+      question: seq => questionTable.maybe(sql('SELECT * FROM questions WHERE seq = ?').get(seq)),
+      byMessage: id => questionTable.maybe(sql('SELECT * FROM questions WHERE message_id = ?').get(id)),
+      open(jid) {
+        const { text, values } = where({ "status = 'open'": true, 'jid = ?': jid })
+        return sql(`SELECT * FROM questions ${text} ORDER BY seq`)
+          .all(...values)
+          .map(questionTable.from)
+      },
       outcome(seq) {
         const row = sql(
           `SELECT coalesce((SELECT outcome FROM requests WHERE seq = :seq),
@@ -39,45 +59,15 @@ export function createQuestionTable(
         atomically(() => {
           const id = said && receive(said)
           if (said && id === undefined) return undefined
-          sql('UPDATE questions SET answers = ?, status = ?, closed_at = ? WHERE seq = ?').run(
-            JSON.stringify(row.answers),
-            row.status,
-            row.closedAt,
-            row.seq,
-          )
+          const { answers, status, closedAt } = row
+          const { text, values } = questionTable.set({ answers, status, closedAt })
+          sql(`UPDATE questions SET ${text} WHERE seq = ?`).run(...values, row.seq)
           return id
         }),
     },
     within: {
-      insertQuestion: row =>
-        void sql('INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').run(
-          row.seq,
-          row.group,
-          row.jid,
-          row.messageId,
-          JSON.stringify(row.questions),
-          JSON.stringify(row.answers),
-          row.status,
-          row.createdAt,
-          row.expiresAt,
-          row.closedAt,
-        ),
+      insertQuestion: row => void sql(questionTable.insert).run(...questionTable.values(row)),
     },
     prune: () => pruneCards({ sql }, 'questions'),
   }
 }
-
-const questionSchema = cardSchema.extend({
-  questions: payloads.ask_user.shape.questions,
-  answers: z.array(
-    z.object({ answer: z.string(), option: z.number().nullable(), by: z.string() }).nullable(),
-  ),
-  status: z.enum(['open', 'answered', 'expired', 'withdrawn']),
-})
-
-const questionFromRow = (row: Row): QuestionRow =>
-  questionSchema.parse({
-    ...cardFromRow(row),
-    questions: parsed(row.questions),
-    answers: parsed(row.answers),
-  })

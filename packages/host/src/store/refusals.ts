@@ -1,16 +1,8 @@
-import type { ErrorCode } from '@hatchway/protocol'
 import type { Connection } from './connection.ts'
+import { refusalSchema, type UntoldRefusal } from './entities/request.ts'
+import { tableOf } from './table.ts'
 
-/** A command that was refused without an answer: the file had no request id. */
-export interface UntoldRefusal {
-  /** of the command */
-  seq: number
-  group: string
-  /** as the file named it; null: nobody knows */
-  type: string | null
-  code: ErrorCode
-  message: string
-}
+const refusalTable = tableOf('refusals', refusalSchema)
 
 export interface RefusalTransaction {
   addRefusal(refusal: UntoldRefusal): void
@@ -30,25 +22,19 @@ export function createRefusalTable({ sql, atomically }: Connection): RefusalTabl
   const forgetGroup = (folder: string) => void sql('DELETE FROM refusals WHERE group_folder = ?').run(folder)
   return {
     within: {
-      addRefusal({ seq, group, type, code, message }) {
-        sql('INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?, ?)').run(group, seq, type, code, message)
+      addRefusal(refusal) {
+        sql(refusalTable.replace).run(...refusalTable.values(refusal))
         sql(
           `DELETE FROM refusals WHERE group_folder = ? AND seq <= (SELECT seq FROM refusals
            WHERE group_folder = ? ORDER BY seq DESC LIMIT 1 OFFSET ${kept})`,
-        ).run(group, group)
+        ).run(refusal.group, refusal.group)
       },
     },
     take: (group, limit) =>
       atomically(() => {
         const rows = sql('SELECT * FROM refusals WHERE group_folder = ? ORDER BY seq').all(group)
         if (rows.length > 0) forgetGroup(group)
-        const refusals = rows.slice(-limit).map(row => ({
-          seq: Number(row.seq),
-          group,
-          type: row.type === null ? null : String(row.type),
-          code: String(row.code) as ErrorCode,
-          message: String(row.message),
-        }))
+        const refusals = rows.slice(-limit).map(refusalTable.from)
         return { refusals, earlier: rows.length - refusals.length }
       }),
     forgetGroup,

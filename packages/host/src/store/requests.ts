@@ -1,18 +1,41 @@
-import { type Outcome, outcomeSchema, replyAddressSchema } from '@hatchway/protocol'
-import { z } from 'zod'
-import { type Connection, sizeIn } from './connection.ts'
-import { parsed, type Row } from './rows.ts'
-import type { RequestRow, RequestStore, ServiceTransaction } from './service-types.ts'
-import type { CommandRow } from './types.ts'
+import { type Outcome, outcomeSchema } from '@hatchway/protocol'
+import { type Connection, type Size, sizeIn } from './connection.ts'
+import type { CommandRow } from './entities/command.ts'
+import { type NewRequest, type RequestRow, requestSchema } from './entities/request.ts'
+import { parsed, type Row, tableOf } from './table.ts'
 
-type Within = Pick<
-  ServiceTransaction,
-  'insertRequest' | 'openRequestSize' | 'openRequest' | 'removeRequest' | 'answerRequest'
->
+const requestTable = tableOf('requests', requestSchema)
+
+/** Inside one transaction. */
+export interface RequestTransaction {
+  insertRequest(request: NewRequest): void
+  openRequestSize(folder: string): Size
+  /** one that is not answered yet */
+  openRequest(folder: string, requestId: string): RequestRow | undefined
+  /** takes one out that is not answered yet, as it is about to become something else */
+  removeRequest(seq: number, kind: RequestRow['kind']): RequestRow | undefined
+  /** whether it was still open */
+  answerRequest(seq: number, outcome: Outcome, at: number): boolean
+}
+
+export interface RequestStore {
+  /** whatever is not placed yet, oldest first */
+  unfinished(): readonly RequestRow[]
+  /** somebody has to look at it before it happens, and its end is not durable yet */
+  isHeld(seq: number): boolean
+  /** durable before it returns: a service that must not be asked twice is about to be asked */
+  begin(seqs: readonly number[]): void
+  /** which of them were still open: a request is answered once */
+  answer(answers: readonly { seq: number; outcome: Outcome }[], at: number): ReadonlySet<number>
+  /** nothing more is to be done for them */
+  placed(seqs: readonly number[]): void
+  /** forgets large answers that were placed before this time; whether there may be more */
+  prune(before: number): boolean
+}
 
 export interface RequestTable {
   store: RequestStore
-  within: Within
+  within: RequestTransaction
   /** the answer of a request that the journal does not hold itself */
   outcomeOf(seq: number): Outcome | null
   /** keeps a large answer that was given at once; inside a transaction that is open already */
@@ -68,7 +91,9 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
   return {
     store: {
       unfinished: () =>
-        sql("SELECT * FROM requests WHERE status <> 'placed' ORDER BY seq").all().map(requestFromRow),
+        sql("SELECT * FROM requests WHERE status <> 'placed' ORDER BY seq").all().map(requestTable.from),
+      isHeld: seq =>
+        sql(`SELECT 1 FROM requests WHERE seq = ? AND kind = 'held' AND ${open}`).get(seq) !== undefined,
       begin: seqs =>
         atomically(() => {
           const begin = sql("UPDATE requests SET status = 'running' WHERE seq = ? AND status = 'waiting'")
@@ -106,18 +131,8 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
     },
     within: {
       insertRequest: request =>
-        void sql(
-          `INSERT INTO requests (seq, group_folder, kind, tool, input, reply, status, created_at, expires_at)
-           VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?, ?)`,
-        ).run(
-          request.seq,
-          request.group,
-          request.kind,
-          request.tool,
-          JSON.stringify(request.input),
-          request.reply && JSON.stringify(request.reply),
-          request.createdAt,
-          request.expiresAt,
+        void sql(requestTable.insert).run(
+          ...requestTable.values({ ...request, status: 'waiting', outcome: null }),
         ),
       openRequestSize: folder =>
         sizeIn(
@@ -126,19 +141,17 @@ export function createRequestTable({ sql, atomically }: Connection): RequestTabl
              WHERE group_folder = ? AND ${open}`,
           ).get(folder),
         ),
-      openRequest(folder, requestId) {
-        const row = sql(
-          `SELECT * FROM requests WHERE group_folder = ? AND ${open} AND reply ->> 'id' = ?`,
-        ).get(folder, requestId)
-        return row && requestFromRow(row)
-      },
-      removeRequest(seq, kind) {
-        const row = sql(`DELETE FROM requests WHERE seq = ? AND kind = ? AND ${open} RETURNING *`).get(
-          seq,
-          kind,
-        )
-        return row && requestFromRow(row)
-      },
+      openRequest: (folder, requestId) =>
+        requestTable.maybe(
+          sql(`SELECT * FROM requests WHERE group_folder = ? AND ${open} AND reply ->> 'id' = ?`).get(
+            folder,
+            requestId,
+          ),
+        ),
+      removeRequest: (seq, kind) =>
+        requestTable.maybe(
+          sql(`DELETE FROM requests WHERE seq = ? AND kind = ? AND ${open} RETURNING *`).get(seq, kind),
+        ),
       answerRequest: answerOne,
     },
     outcomeOf(seq) {
@@ -164,27 +177,3 @@ const noLongerKept: Outcome = {
     message: 'The request was answered, and so large an answer is no longer kept. Ask again with a new id.',
   },
 }
-
-const requestSchema = z.object({
-  seq: z.number(),
-  group: z.string(),
-  kind: z.enum(['service', 'question', 'held', 'work']),
-  tool: z.string(),
-  input: z.record(z.string(), z.unknown()),
-  reply: replyAddressSchema.nullable(),
-  status: z.enum(['waiting', 'running', 'answered', 'placed']),
-  outcome: outcomeSchema.nullable(),
-  createdAt: z.number(),
-  expiresAt: z.number(),
-})
-
-const requestFromRow = (row: Row): RequestRow =>
-  requestSchema.parse({
-    ...row,
-    group: row.group_folder,
-    input: parsed(row.input),
-    reply: parsed(row.reply),
-    outcome: parsed(row.outcome),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-  })

@@ -1,17 +1,14 @@
 import type { Taint } from '../base/taint.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, where } from './connection.ts'
 import { folderContext, type Texts, textKey } from './contexts.ts'
+import { type TaintRow, taintRowSchema } from './entities/taint.ts'
+import { tableOf } from './table.ts'
 
-/** Why a context is tainted: what it read first, and when. */
-export interface TaintRow {
-  /** its folder, or what stands for it: a repository that several groups read */
-  group: string
-  context: string
-  corruptedBy: string | null
-  corruptedAt: number | null
-  secretBy: string | null
-  secretAt: number | null
-}
+const taintTable = tableOf('taints', taintRowSchema)
+const taintOf = (row: TaintRow | undefined): Taint => ({
+  corrupted: (row?.corruptedAt ?? null) !== null,
+  secret: (row?.secretAt ?? null) !== null,
+})
 
 /** Inside one transaction. */
 export interface TaintTransaction {
@@ -48,53 +45,38 @@ const adding = `ON CONFLICT DO UPDATE SET
 export function createTaintTable({ sql }: Connection): TaintTable {
   const addTaint: TaintTransaction['addTaint'] = (group, context, { corrupted, secret }, by, at) => {
     if (!corrupted && !secret) return
-    sql(`INSERT INTO taints VALUES (?, ?, ?, ?, ?, ?) ${adding}`).run(
-      group,
-      context,
-      corrupted ? at : null,
-      corrupted ? by : null,
-      secret ? at : null,
-      secret ? by : null,
+    sql(`${taintTable.insert} ${adding}`).run(
+      ...taintTable.values({
+        group,
+        context,
+        corruptedBy: corrupted ? by : null,
+        corruptedAt: corrupted ? at : null,
+        secretBy: secret ? by : null,
+        secretAt: secret ? at : null,
+      }),
     )
   }
-  const taint: TaintTransaction['taint'] = (group, context) => {
-    const row = sql('SELECT corrupted_at, secret_at FROM taints WHERE group_folder = ? AND context = ?').get(
-      group,
-      context,
+  const taint: TaintTransaction['taint'] = (group, context) =>
+    taintOf(
+      taintTable.maybe(
+        sql('SELECT * FROM taints WHERE group_folder = ? AND context = ?').get(group, context),
+      ),
     )
-    return {
-      corrupted: row !== undefined && row.corrupted_at !== null,
-      secret: row !== undefined && row.secret_at !== null,
-    }
-  }
   const texts: TaintTransaction['texts'] = group => {
-    const isText = "(context = 'name' OR context LIKE 'task:%' OR context LIKE 'result:%')"
-    const rows =
-      group === undefined
-        ? sql(`SELECT * FROM taints WHERE ${isText}`).all()
-        : sql(`SELECT * FROM taints WHERE group_folder = ? AND ${isText}`).all(group)
-    return new Map(
-      rows.map(row => [
-        textKey(String(row.group_folder), String(row.context)),
-        { corrupted: row.corrupted_at !== null, secret: row.secret_at !== null },
-      ]),
-    )
+    const { text, values } = where({
+      'group_folder = ?': group,
+      "(context = 'name' OR context LIKE 'task:%' OR context LIKE 'result:%')": true,
+    })
+    const rows = sql(`SELECT * FROM taints ${text}`)
+      .all(...values)
+      .map(taintTable.from)
+    return new Map(rows.map(row => [textKey(row.group, row.context), taintOf(row)]))
   }
   return {
     store: {
       of: taint,
       texts,
-      all: () =>
-        sql('SELECT * FROM taints ORDER BY group_folder, context')
-          .all()
-          .map(row => ({
-            group: String(row.group_folder),
-            context: String(row.context),
-            corruptedBy: row.corrupted_by === null ? null : String(row.corrupted_by),
-            corruptedAt: row.corrupted_at === null ? null : Number(row.corrupted_at),
-            secretBy: row.secret_by === null ? null : String(row.secret_by),
-            secretAt: row.secret_at === null ? null : Number(row.secret_at),
-          })),
+      all: () => sql('SELECT * FROM taints ORDER BY group_folder, context').all().map(taintTable.from),
       clear: (group, context) =>
         sql('DELETE FROM taints WHERE group_folder = ? AND context = ?').run(group, context).changes > 0,
       add: addTaint,

@@ -1,10 +1,18 @@
 import { type Todo, todoSchema } from '@hatchway/protocol'
 import type { Connection } from './connection.ts'
-import type { Row } from './rows.ts'
-import type { ServiceTransaction } from './service-types.ts'
+import { tableOf } from './table.ts'
+
+const todoTable = tableOf('todos', todoSchema)
+
+/** Inside one transaction. */
+export interface TodoTransaction {
+  todos(folder: string): readonly Todo[]
+  insertTodo(folder: string, todo: Todo): void
+  updateTodo(folder: string, todo: Todo, doneAt: number | null): void
+}
 
 export interface TodoTable {
-  within: Pick<ServiceTransaction, 'todos' | 'insertTodo' | 'updateTodo'>
+  within: TodoTransaction
   forgetGroup(folder: string): void
 }
 
@@ -17,15 +25,11 @@ export function createTodoTable({ sql }: Connection): TodoTable {
       todos: folder =>
         sql('SELECT * FROM todos WHERE group_folder = ? ORDER BY created_at, rowid')
           .all(folder)
-          .map(todoFromRow),
+          .map(todoTable.from),
       insertTodo: (folder, todo) =>
-        void sql('INSERT INTO todos VALUES (?, ?, ?, ?, ?, NULL)').run(
-          folder,
-          todo.id,
-          todo.content,
-          Number(todo.done),
-          Date.parse(todo.created_at),
-        ),
+        void sql(
+          `INSERT INTO todos (group_folder, ${todoTable.columns}) VALUES (?, ${todoTable.places})`,
+        ).run(folder, ...todoTable.values(todo)),
       updateTodo(folder, todo, doneAt) {
         sql('UPDATE todos SET content = ?, done = ?, done_at = ? WHERE group_folder = ? AND id = ?').run(
           todo.content,
@@ -43,11 +47,3 @@ export function createTodoTable({ sql }: Connection): TodoTable {
     forgetGroup: folder => void sql('DELETE FROM todos WHERE group_folder = ?').run(folder),
   }
 }
-
-const todoFromRow = (row: Row): Todo =>
-  todoSchema.parse({
-    id: row.id,
-    content: row.content,
-    done: row.done === 1,
-    created_at: new Date(Number(row.created_at)).toISOString(),
-  })

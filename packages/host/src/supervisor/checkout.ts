@@ -6,6 +6,8 @@ export interface Checkout {
   /** undefined: a revision without a branch is checked out */
   branch(): Promise<string | undefined>
   tip(branch: string): Promise<string | undefined>
+  /** one that ends with this revision */
+  branchAt(revision: string): Promise<string | undefined>
   /** tracked files with changes that are not committed */
   changes(): Promise<string[]>
   /** how many commits the second has and the first has not, and what the newest of them say of themselves */
@@ -70,6 +72,10 @@ export function checkoutIn(directory: string, environment: NodeJS.ProcessEnv = p
       } catch {
         return undefined
       }
+    },
+    async branchAt(revision) {
+      const points = ['--points-at', revision, '--count=1', '--format=%(refname:short)']
+      return (await git('for-each-ref', ...points, 'refs/heads')).trim() || undefined
     },
     async changes() {
       const out = await git(

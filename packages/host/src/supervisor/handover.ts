@@ -13,6 +13,10 @@ import { join } from 'node:path'
  *
  * A daemon that ends while it builds has handed over nothing, and yet what is started next is the new revision, as that
  * is checked out: it is watched in the same way, and says so when it is up.
+ *
+ * `up` with `from` = `to`: that revision has come up, and nothing is under way. If another one is checked out when the
+ * daemon is started next, nobody has handed it over and nobody has seen it come up. The supervisor writes `building`, so
+ * that it is watched.
  */
 export interface Handover {
   /** of the deploy, in the daemon's store */

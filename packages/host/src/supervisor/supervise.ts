@@ -88,6 +88,7 @@ async function keepRunning(options: Supervision): Promise<void> {
     const unfinished = readHandover(path)
     if (unfinished?.status === 'rolling_back') await goBack(unfinished, options)
     if (end.aborted) return
+    await noteUnproven(options)
     const before = readHandover(path)
     const watched = before?.status === 'restarting' || before?.status === 'building' ? before : undefined
     const child = startChild({
@@ -123,6 +124,19 @@ async function keepRunning(options: Supervision): Promise<void> {
     if (before?.status === 'rolled_back') say('error', hintAfterRollback)
     await pause(pauseMs, end)
     pauseMs = Math.min(pauseMs * 2, times.longestPauseMs)
+  }
+}
+
+/** A merge or a person may have checked out another revision since the last one came up. */
+async function noteUnproven({ handover: path, environment, say }: Supervision): Promise<void> {
+  const last = readHandover(path)
+  if (last?.status !== 'up' || last.from !== last.to) return
+  try {
+    const to = await checkoutIn(last.directory, environment).head()
+    if (to !== last.to) writeHandover(path, { ...last, to, status: 'building' })
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    say('error', `it is not known which revision is started: ${problem}`, { directory: last.directory })
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { taskSchema } from '../snapshots.ts'
 import {
   content,
   dropped,
@@ -9,8 +10,7 @@ import {
   inLisbon,
   main,
   mainTask,
-} from '../fixtures.ts'
-import { taskSchema } from '../snapshots.ts'
+} from '../testing.ts'
 import { hatchway } from './hatchway.ts'
 
 const id = '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b'

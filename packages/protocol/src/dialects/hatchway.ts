@@ -1,4 +1,4 @@
-import { type CommandType, isCommandType, payloads } from '../commands.ts'
+import { type CommandType, isCommandType, isPluginType, payloads, pluginCommandSchema } from '../commands.ts'
 import type { Dialect, IncomingFile, Translation } from '../dialect.ts'
 import { envelopeFields, versions } from '../envelope.ts'
 import { type Refusal, refusal } from '../errors.ts'
@@ -13,10 +13,10 @@ const { id: idSchema, sent_at: sentAtSchema } = envelopeFields.shape
 const envelopeNames = [...Object.keys(envelopeFields.shape), 'type', 'payload']
 
 /** A field of the payload that stands beside it would be lost just as a misspelt one. */
-const strayField = (body: IncomingFile['body'], type: CommandType): Refusal | undefined => {
+const strayField = (body: IncomingFile['body'], known: readonly string[]): Refusal | undefined => {
   for (const name in body) {
     if (envelopeNames.includes(name)) continue
-    const inside = nearestName(name, Object.keys(payloads[type].shape))
+    const inside = nearestName(name, known)
     const rule =
       inside === undefined
         ? noSuchField(name, envelopeNames)
@@ -26,9 +26,14 @@ const strayField = (body: IncomingFile['body'], type: CommandType): Refusal | un
   return undefined
 }
 
+const wrongTime = ({ sent_at }: IncomingFile['body']): Refusal | undefined =>
+  sentAtSchema.safeParse(sent_at).success
+    ? undefined
+    : refusal('invalid_field', 'sent_at: must be a time such as 2026-01-31T09:30:00Z')
+
+const anywhere: readonly string[] = ['messages', 'tasks']
 const directoriesFor = (command: CommandType): readonly string[] => [
-  'messages',
-  'tasks',
+  ...anywhere,
   ...usualDirectories(command),
 ]
 
@@ -40,16 +45,20 @@ const read = ({ body, directory }: IncomingFile, id: string | undefined): Transl
     const rule = body.id === undefined ? 'is required' : 'must be 1 to 128 letters, digits, "-" or "_"'
     return refusal('invalid_field', `id: ${rule}`)
   }
-  if (typeof body.type !== 'string' || !isCommandType(body.type)) return unknownType(body.type)
-  const refused: Refusal | undefined =
-    misplaced(directory, directoriesFor(body.type)) ?? strayField(body, body.type)
-  if (refused) return refused
-  if (!sentAtSchema.safeParse(body.sent_at).success) {
-    return refusal('invalid_field', 'sent_at: must be a time such as 2026-01-31T09:30:00Z')
+  const { type } = body
+  const payload = body.payload === undefined ? {} : body.payload
+  if (isPluginType(type)) {
+    const refused = misplaced(directory, anywhere) ?? strayField(body, []) ?? wrongTime(body)
+    if (refused) return refused
+    const command = pluginCommandSchema.safeParse({ type, payload }).data
+    return command ?? refusal('invalid_field', 'payload: must be an object')
   }
-  return commandFrom(body.type, body.payload === undefined ? {} : body.payload, path =>
-    ['payload', ...path].map(String).join('.'),
-  )
+  if (typeof type !== 'string' || !isCommandType(type)) return unknownType(type)
+  const refused =
+    misplaced(directory, directoriesFor(type)) ??
+    strayField(body, Object.keys(payloads[type].shape)) ??
+    wrongTime(body)
+  return refused ?? commandFrom(type, payload, path => ['payload', ...path].map(String).join('.'))
 }
 
 export const hatchway: Dialect = {
@@ -73,8 +82,12 @@ export const hatchway: Dialect = {
       : { ...translation, reply: { directory: 'responses', id, shape: 'receipt' } }
   },
   tasks: (tasks, viewer) => json('current_tasks.json', visibleTasks(tasks, viewer)),
-  groups: (groups, viewer, syncedAt) =>
-    json('available_groups.json', { groups: viewer.main ? groups : [], synced_at: syncedAt }),
+  groups: (groups, viewer, syncedAt, others = []) =>
+    json('available_groups.json', {
+      groups: viewer.main ? groups : [],
+      ...(viewer.main && others.length > 0 && { chats: others }),
+      synced_at: syncedAt,
+    }),
   services: services => ({ path: 'services.json', content: JSON.stringify(services) }),
   todos: todosFile,
   progress: progress => ({

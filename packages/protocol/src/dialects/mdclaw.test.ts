@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { content, dropped, everyTask, family, hello, inLisbon, main } from '../fixtures.ts'
+import { content, dropped, everyTask, family, hello, inLisbon, main } from '../testing.ts'
 import { mdclaw } from './mdclaw.ts'
 
 const envelope = (type: string, payload: object, source_group = 'sky') =>

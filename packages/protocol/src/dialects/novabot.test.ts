@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { content, dropped, everyTask, family, hello, indented, inLisbon, main } from '../fixtures.ts'
+import { content, dropped, everyTask, family, hello, indented, inLisbon, main } from '../testing.ts'
 import { translate } from '../translate.ts'
 import { nanoclaw } from './nanoclaw.ts'
 import { novabot } from './novabot.ts'

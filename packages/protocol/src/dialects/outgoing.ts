@@ -1,6 +1,6 @@
 import type { InputContext, InputMessage, OutgoingFile } from '../dialect.ts'
 import type { Todo } from '../services.ts'
-import type { Group, Task } from '../snapshots.ts'
+import type { Group, OtherChat, Task } from '../snapshots.ts'
 
 /** What the host writes in the shapes that several dialects share. */
 
@@ -28,15 +28,30 @@ export const flatTask = (task: Task) => ({
 export const flatTasks = (tasks: readonly Task[], viewer: Group): OutgoingFile =>
   json('current_tasks.json', visibleTasks(tasks, viewer).map(flatTask))
 
-export const flatGroups = (groups: readonly Group[], viewer: Group, syncedAt: string): OutgoingFile =>
+export const flatGroups = (
+  groups: readonly Group[],
+  viewer: Group,
+  syncedAt: string,
+  others: readonly OtherChat[] = [],
+): OutgoingFile =>
   json('available_groups.json', {
-    groups: (viewer.main ? groups : []).map(group => ({
-      jid: group.jid,
-      name: group.name,
-      // its readers sort by this and expect text: a group in which nothing was said yet became active when added
-      lastActivity: group.last_activity ?? group.added_at,
-      isRegistered: true,
-    })),
+    groups: viewer.main
+      ? [
+          ...groups.map(({ jid, name, last_activity, added_at }) => ({
+            jid,
+            name,
+            // its readers sort by this and expect text: a group in which nothing was said yet became active when added
+            lastActivity: last_activity ?? added_at,
+            isRegistered: true,
+          })),
+          ...others.map(({ jid, name, last_activity }) => ({
+            jid,
+            name,
+            lastActivity: last_activity,
+            isRegistered: false,
+          })),
+        ]
+      : [],
     lastSync: syncedAt,
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hello, inLisbon } from '../fixtures.ts'
+import { hello, inLisbon } from '../testing.ts'
 import { messagesPrompt, nanoclawPrompt } from './said.ts'
 
 /** A reader that takes XML for what it says. */

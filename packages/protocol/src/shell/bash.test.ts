@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { corpus } from './corpus/index.ts'
+import { corpus } from './testing/corpus/index.ts'
 
 /*
  * Whether the corpus and the judgement are honest is for bash to say: each command runs in a folder of its own, with a

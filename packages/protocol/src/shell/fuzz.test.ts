@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { corpus } from './corpus/index.ts'
 import { judgeShell } from './judge.ts'
 import { programs } from './programs.ts'
+import { corpus } from './testing/corpus/index.ts'
 
 /** The same numbers in every run, so that a failure can be seen again. */
 function randomFrom(seed: number): (below: number) => number {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { corpus } from './corpus/index.ts'
 import { judgeShell } from './judge.ts'
+import { corpus } from './testing/corpus/index.ts'
 
 describe('the corpus', () => {
   it.each(corpus.map(({ command, harmless }) => [harmless ? 'harmless' : 'not harmless', command] as const))(

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { corpus } from './corpus/index.ts'
 import { judgeShell } from './judge.ts'
+import { corpus } from './testing/corpus/index.ts'
 
 const harmless = corpus.filter(entry => entry.harmless).map(({ command }) => command)
 const bad = corpus.filter(entry => !entry.harmless).map(({ command }) => command)

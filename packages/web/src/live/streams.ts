@@ -1,5 +1,5 @@
+import type { ChatEvent, FeedEvent } from '@hatchway/host/api-types'
 import { useSyncExternalStore } from 'react'
-import type { ChatEvent, FeedEvent } from '../host/answers.ts'
 import { createStream, type Stream, type StreamState } from './stream.ts'
 
 /** What the host does, and what is said in the chats. */

@@ -1,5 +1,5 @@
+import type { Topic } from '@hatchway/host/api-types'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import type { Topic } from '../host/answers.ts'
 import { ask, messageOf } from '../host/ask.ts'
 import { feed } from './streams.ts'
 

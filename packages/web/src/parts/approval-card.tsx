@@ -1,5 +1,5 @@
+import type { Approval, Shown, WholeApproval } from '@hatchway/host/api-types'
 import { useRef, useState } from 'react'
-import type { Approval, Shown, WholeApproval } from '../host/answers.ts'
 import { ask, change, messageOf } from '../host/ask.ts'
 import { useAction } from '../live/use-action.ts'
 import { useMay } from '../shell/me.ts'

@@ -171,6 +171,8 @@ interface TextFieldProps extends Omit<FieldProps, 'children'> {
   most: number
   placeholder?: string
   required?: boolean
+  type?: 'text' | 'password'
+  autoComplete?: string
 }
 
 /** A line of text. */

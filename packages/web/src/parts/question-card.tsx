@@ -1,5 +1,5 @@
+import type { GivenAnswer, QuestionCard as Question } from '@hatchway/host/api-types'
 import { useState } from 'react'
-import type { GivenAnswer, QuestionCard as Question } from '../host/answers.ts'
 import { useAction } from '../live/use-action.ts'
 import { useKeptFocus } from './keep-focus.ts'
 import { visible } from './text.ts'
@@ -68,7 +68,7 @@ export function QuestionCard({ card, canAnswer, choose, leave = () => {} }: Ques
 
 interface OptionsProps {
   id: string
-  options: readonly { label: string; description?: string }[]
+  options: NonNullable<Question['questions'][number]['options']>
   given: GivenAnswer | null
   answer: (choice: Choice) => void
 }

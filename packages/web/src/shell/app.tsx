@@ -1,5 +1,5 @@
+import type { Me } from '@hatchway/host/api-types'
 import { Component, type ReactNode, useCallback, useEffect, useState } from 'react'
-import type { Me } from '../host/answers.ts'
 import { ask, change, HostError, messageOf, onSignedOut, setCsrf } from '../host/ask.ts'
 import { chatEvents, feed } from '../live/streams.ts'
 import { startChats, useChats } from '../pages/chat/store.ts'

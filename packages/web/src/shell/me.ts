@@ -1,5 +1,5 @@
+import type { Me, Role } from '@hatchway/host/api-types'
 import { createContext, useContext } from 'react'
-import type { Me, Role } from '../host/answers.ts'
 
 const ranks: Readonly<Record<Role, number>> = { viewer: 0, approver: 1, admin: 2 }
 

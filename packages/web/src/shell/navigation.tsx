@@ -1,5 +1,5 @@
+import type { Me, Overview } from '@hatchway/host/api-types'
 import { useEffect, useState } from 'react'
-import type { Me, Overview } from '../host/answers.ts'
 import { useConnection } from '../live/streams.ts'
 import { useAction } from '../live/use-action.ts'
 import { useAnswer } from '../live/use-answer.ts'

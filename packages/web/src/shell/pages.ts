@@ -1,6 +1,7 @@
 import type { ComponentType } from 'react'
 import { ApprovalsPage } from '../pages/approvals/page.tsx'
 import { AuditPage } from '../pages/audit/page.tsx'
+import { ChannelsPage } from '../pages/channels/page.tsx'
 import { ChatPage } from '../pages/chat/page.tsx'
 import { ErrorsPage } from '../pages/errors/page.tsx'
 import { GroupsPage } from '../pages/groups/page.tsx'
@@ -27,6 +28,7 @@ export const pages: readonly PageOfConsole[] = [
   { id: 'traffic', title: 'Traffic', key: 't', page: TrafficPage, isFirst: true },
   { id: 'tasks', title: 'Tasks', key: 'k', page: TasksPage, isFirst: true },
   { id: 'groups', title: 'Groups', key: 'g', page: GroupsPage },
+  { id: 'channels', title: 'Channels', key: 'n', page: ChannelsPage },
   { id: 'approvals', title: 'Approvals', key: 'a', page: ApprovalsPage },
   { id: 'errors', title: 'Errors', key: 'e', page: ErrorsPage },
   { id: 'audit', title: 'Audit', key: 'u', page: AuditPage },

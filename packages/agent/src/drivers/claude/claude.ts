@@ -3,6 +3,7 @@ import { isAbsolute, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Options, Query, SDKMessage } from '@anthropic-ai/claude-agent-sdk'
 import type { RunInput } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
 import type { RunEnvironment } from '../../run/environment.ts'
 import { lastWords } from '../../run/script.ts'
 import { openShellGate } from '../../shell/gate.ts'
@@ -128,7 +129,7 @@ export const claude: Driver = async context => {
 }
 
 function ownEnd(complaints: string, error?: unknown): string {
-  const why = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`
+  const why = error === undefined ? '' : `: ${reasonOf(error)}`
   return `Claude has ended by itself${why}.${lastWords(complaints)}`
 }
 
@@ -141,7 +142,7 @@ async function loadSdk({
     return await import(isAbsolute(wanted) ? pathToFileURL(moduleIn(wanted)).href : wanted)
   } catch (error) {
     throw new Error(
-      `The Claude Agent SDK cannot be loaded from ${wanted}: ${error instanceof Error ? error.message : String(error)}. Set HATCHWAY_CLAUDE_SDK to where it is.`,
+      `The Claude Agent SDK cannot be loaded from ${wanted}: ${reasonOf(error)}. Install it with: npx hatchway agents add claude, or set HATCHWAY_CLAUDE_SDK to where it is.`,
     )
   }
 }

@@ -1,11 +1,11 @@
 import type { HookInput } from '@anthropic-ai/claude-agent-sdk'
 import { expect, test } from 'vitest'
-import { jsonFiles, playHost } from '../../mcp/rig.ts'
+import { jsonFiles, playHost } from '../../mcp/testing.ts'
 import { openShellGate } from '../../shell/gate.ts'
 import type { DriverContext } from '../types.ts'
 import { shellHooks } from './shell-gate.ts'
 
-/** The hook as Claude Code calls it; the real program is asked in the host's proof. */
+/** The hook as Claude Code calls it; the real program is asked in packages/testing/proofs/claude-guard.test.ts. */
 function open(variables: NodeJS.ProcessEnv = {}) {
   const host = playHost()
   const steps: Parameters<DriverContext['emit']>[0][] = []

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { recordSeparator, runEventSchema } from '@hatchway/protocol'
 import { expect, onTestFinished, test } from 'vitest'
-import { agent, jsonFiles, listing, playHost, until } from '../../mcp/rig.ts'
+import { agent, jsonFiles, listing, playHost, until } from '../../mcp/testing.ts'
 import { keyFor } from './serve.ts'
 
 /** The concierge as a process of its own, with the host's services played by the test. */

@@ -1,4 +1,5 @@
 import type { RunInput } from '@hatchway/protocol'
+import { reasonOf } from '@hatchway/spool'
 import { takeTurns } from '../turns.ts'
 import type { Driver, DriverContext } from '../types.ts'
 import { createServiceAnswers } from './serve.ts'
@@ -43,7 +44,7 @@ export const concierge: Driver = async context => {
       } catch (error) {
         emit({
           type: 'error',
-          message: `The concierge could not answer: ${error instanceof Error ? error.message : String(error)}`,
+          message: `The concierge could not answer: ${reasonOf(error)}`,
           session_id: null,
         })
       }
@@ -66,9 +67,7 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
       offered = await reached().offered()
     } catch (error) {
       // Whoever asks for help in trouble gets what is always true.
-      console.error(
-        `What the host offers is unknown: ${error instanceof Error ? error.message : String(error)}`,
-      )
+      console.error(`What the host offers is unknown: ${reasonOf(error)}`)
     }
     return explanation(assistant, offered)
   }

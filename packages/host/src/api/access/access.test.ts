@@ -7,6 +7,7 @@ import { createLayout, layoutOf } from '../../base/layout.ts'
 import { createRetries } from '../../base/retry.ts'
 import { createChats } from '../../chat/chats.ts'
 import { type ConfigInput, configSchema } from '../../config.ts'
+import { createPositions } from '../../store/positions.ts'
 import { openStore } from '../../store/sqlite.ts'
 import {
   begin,
@@ -37,11 +38,12 @@ async function open(input: ConfigInput['web'] = {}, data = mkdtempSync(join(tmpd
   const chats = createChats({
     store,
     config,
+    positions: createPositions(store),
+    said: () => {},
     retries: createRetries({ log, now: Date.now }),
     log,
     now: () => clock.now,
     kick: () => {},
-    environment: {},
   })
   const server = await serveWeb({ store, config, chats, log, now: () => clock.now })
   if (!server) throw new Error('nothing is served')

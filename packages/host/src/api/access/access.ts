@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Role, WebSettings } from '../../config/web.ts'
-import type { WebSessionRow, WebSessionStore } from '../../store/web-sessions.ts'
+import type { WebSessionRow, WebSessionStore } from '../../store/types.ts'
 import type { WebToken } from '../web-token.ts'
 
 /**

@@ -4,9 +4,10 @@ import type { Context as Request } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { roles, type WebSettings } from '../../config/web.ts'
+import type { WebSettings } from '../../config/web.ts'
+import { meAnswer, sessionsAnswer, waysAnswer, webSession } from '../answers.ts'
 import { ApiError } from '../failure.ts'
-import { iso, notFound, type Route, routesWith } from '../route.ts'
+import { notFound, type Route, routesOf } from '../route.ts'
 import { type Access, type Entry, idleMs, type Visitor } from './access.ts'
 import type { Attempts } from './attempts.ts'
 import { attemptMs, type Oidc } from './oidc.ts'
@@ -24,32 +25,8 @@ export interface AccessContext {
   log: Logger
 }
 
-const route = routesWith<AccessContext>()
-const tag = 'access'
+const route = routesOf<AccessContext>('access')
 
-const meAnswer = z.object({
-  name: z.string(),
-  role: z.enum(roles),
-  csrf: z.string().describe('to be sent with every change, as the header x-hatchway-csrf'),
-})
-const waysAnswer = z.object({
-  password: z.boolean(),
-  oidc: z.string().nullable().describe('where to go to sign in with the provider'),
-})
-const sessionsAnswer = z.array(
-  z.object({
-    id: z.string(),
-    name: z.string(),
-    role: z.enum(roles),
-    way: z.enum(['link', 'password', 'oidc']),
-    address: z.string(),
-    browser: z.string(),
-    created_at: z.iso.datetime(),
-    seen_at: z.iso.datetime().describe('to a few minutes'),
-    expires_at: z.iso.datetime(),
-    current: z.boolean().describe('the one that asks'),
-  }),
-)
 const loginRequest = z.strictObject({
   name: z.string().min(1).max(64),
   password: z.string().min(1).max(1024),
@@ -58,11 +35,8 @@ const nothingAnswer = z.object({})
 
 /** Signing in and out, and seeing who is in. Only browsers need it: the socket is its owner's. */
 export const accessRoutes: readonly Route<AccessContext>[] = [
-  route({
-    method: 'get',
-    path: '/me',
+  route.get('/me', {
     summary: 'Who asks, what they may do, and what their changes must bring along',
-    tag,
     role: 'viewer',
     answer: meAnswer,
     handle({ access, site }, { request }) {
@@ -72,20 +46,14 @@ export const accessRoutes: readonly Route<AccessContext>[] = [
       return meOf(visitor)
     },
   }),
-  route({
-    method: 'get',
-    path: '/login',
+  route.get('/login', {
     summary: 'The ways to sign in',
-    tag,
     role: 'anyone',
     answer: waysAnswer,
     handle: ({ web, oidc }) => waysOf(web, oidc),
   }),
-  route({
-    method: 'post',
-    path: '/login',
+  route.post('/login', {
     summary: 'Sign in with a name and a password; after a few that were wrong each takes longer',
-    tag,
     role: 'anyone',
     body: loginRequest,
     answer: meAnswer,
@@ -111,11 +79,8 @@ export const accessRoutes: readonly Route<AccessContext>[] = [
       return meOf(enter(context, request, { way: 'password', name: user.name }))
     },
   }),
-  route({
-    method: 'get',
-    path: '/oidc/login',
+  route.get('/oidc/login', {
     summary: 'Sends the browser to the OpenID Connect provider',
-    tag,
     role: 'anyone',
     answer: z.string(),
     gives: 'text/html',
@@ -131,11 +96,8 @@ export const accessRoutes: readonly Route<AccessContext>[] = [
       return request.redirect(url, 302)
     },
   }),
-  route({
-    method: 'get',
-    path: '/oidc/callback',
+  route.get('/oidc/callback', {
     summary: 'Where the OpenID Connect provider sends the browser back to',
-    tag,
     role: 'anyone',
     query: z.object({
       code: z.string().max(4096).optional(),
@@ -154,11 +116,8 @@ export const accessRoutes: readonly Route<AccessContext>[] = [
       return request.html(signedInPage)
     },
   }),
-  route({
-    method: 'post',
-    path: '/logout',
+  route.post('/logout', {
     summary: 'Sign out',
-    tag,
     role: 'viewer',
     answer: nothingAnswer,
     handle({ access, site }, { request }) {
@@ -167,11 +126,8 @@ export const accessRoutes: readonly Route<AccessContext>[] = [
       return {}
     },
   }),
-  route({
-    method: 'get',
-    path: '/sessions',
+  route.get('/sessions', {
     summary: 'Browsers that are let in: all of them for an admin, their own for others',
-    tag,
     role: 'viewer',
     answer: sessionsAnswer,
     handle({ access, site }, { request, caller }) {
@@ -181,24 +137,14 @@ export const accessRoutes: readonly Route<AccessContext>[] = [
       return all
         .filter(({ session }) => caller.role === 'admin' || isSamePerson(session, own))
         .map(({ session, role }) => ({
-          id: session.id,
-          name: session.name,
+          ...webSession.of(session),
           role,
-          way: session.way,
-          address: session.address,
-          browser: session.browser,
-          created_at: iso(session.createdAt),
-          seen_at: iso(session.seenAt),
-          expires_at: iso(session.expiresAt),
           current: session.id === visitor.sessionId,
         }))
     },
   }),
-  route({
-    method: 'delete',
-    path: '/sessions/:id',
+  route.delete('/sessions/:id', {
     summary: 'Put a browser out',
-    tag,
     role: 'admin',
     params: z.object({ id: z.string().min(1).max(64) }),
     answer: nothingAnswer,

@@ -3,9 +3,11 @@ import type { Outcome } from '@hatchway/protocol'
 import { pino } from 'pino'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { until } from '../../../proof/live.ts'
+import { until } from '../../../../testing/src/until.ts'
 import { createRetries } from '../../base/retry.ts'
 import { StoreFailure } from '../../base/storage-failure.ts'
+import { kernelCommands } from '../../commands/index.ts'
+import { createCommands } from '../../commands/registry.ts'
 import type { Evidence } from '../../commands/service-tools.ts'
 import type { ConfigInput } from '../../config.ts'
 import type { GuardRules } from '../../guard/guard.ts'
@@ -69,6 +71,7 @@ async function open(options: Options = {}) {
   if (!approvals) throw new Error('there are no approvals')
   heldCommands = createHeldCommands({
     store,
+    commands: createCommands(kernelCommands),
     requestQueue: () => requestQueue,
     effects: { apply: host.apply, decided: () => {} },
     rules,

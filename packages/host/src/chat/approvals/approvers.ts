@@ -1,6 +1,6 @@
 import { visible } from '../../base/visible-text.ts'
 import type { Config } from '../../config.ts'
-import type { Who } from '../../store/audit-types.ts'
+import type { Who } from '../../store/types.ts'
 
 /** Somebody who decides, or wants to. */
 export interface Person {

@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts'
-import type { ApprovalRow, ApprovalStatus, ApprovalStore } from '../../store/approvals.ts'
+import type { ApprovalRow, ApprovalStatus, ApprovalStore } from '../../store/types.ts'
 import { mayDecide, operator } from './approvers.ts'
 import { codeIn } from './code.ts'
 

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { decisions } from '../../store/entities/card.ts'
 
 /**
  * Codes for whoever decides by typing. Consonants only: none looks like another, like a digit, or like a word that
@@ -12,7 +13,6 @@ export function newCode(): string {
   return `${code.slice(0, half)}-${code.slice(half)}`
 }
 
-export const decisions = ['allow', 'deny', 'always'] as const
 export type Decided = (typeof decisions)[number]
 
 export interface Said {

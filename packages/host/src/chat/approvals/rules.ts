@@ -1,6 +1,5 @@
 import { type Refusal, refusal } from '@hatchway/protocol'
-import type { ApprovalRow, RuleRow } from '../../store/approvals.ts'
-import type { Store, Transaction } from '../../store/types.ts'
+import type { ApprovalRow, RuleRow, Store, Transaction } from '../../store/types.ts'
 import { nameOf, type Person, whoIs } from './approvers.ts'
 
 /** "Allow always": this group, this action, with exactly what was in it. */

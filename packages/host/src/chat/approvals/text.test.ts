@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ApprovalRow } from '../../store/approvals.ts'
+import type { ApprovalRow } from '../../store/types.ts'
 import { withoutInternal } from '../channels/internal.ts'
 import { groupOf } from '../channels/testing.ts'
 import { deciders, mayDecide, nameOf } from './approvers.ts'

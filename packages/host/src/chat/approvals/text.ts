@@ -1,6 +1,6 @@
 import type { Action, Taint } from '../../base/taint.ts'
 import { countHidden, quoted, quotedStart, visible } from '../../base/visible-text.ts'
-import type { ApprovalRow, Shown } from '../../store/approvals.ts'
+import type { ApprovalRow, Shown } from '../../store/types.ts'
 import { type KnownChats, letterNotes } from './lookalikes.ts'
 
 const shownCharacters = 600

@@ -1,7 +1,10 @@
+import { quotedStart } from '../../base/visible-text.ts'
+
 /** What files are called: by people and agents, who may call them anything, and by us. */
 
 const longestShown = 200
 const longestStored = 100
+const longestQuoted = 300
 const unnamed = 'file'
 
 /** obeyed and not seen: controls, what turns the direction of a line, line ends, halves of characters */
@@ -37,8 +40,4 @@ function cutTo(name: string, bytes: number): string {
 }
 
 /** What came from outside, in a sentence. */
-export const quoted = (path: string): string =>
-  JSON.stringify(path.length > 300 ? `${path.slice(0, 300)}…` : path).replace(
-    unseen,
-    characters => `\\u{${characters.codePointAt(0)?.toString(16)}}`,
-  )
+export const quotedPath = (path: string): string => quotedStart(path, longestQuoted).text

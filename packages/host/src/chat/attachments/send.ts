@@ -1,21 +1,21 @@
-import { createHash } from 'node:crypto'
 import { type Outcome, payloads } from '@hatchway/protocol'
 import { errorCode } from '@hatchway/spool'
 import { z } from 'zod'
 import type { Fault } from '../../base/fault.ts'
+import { createTurns } from '../../base/keyed-queue.ts'
 import { done } from '../../base/outcome.ts'
+import { sendMessage } from '../../commands/messages.ts'
 import { authorise } from '../../commands/policy/permissions.ts'
-import type { Evidence, EvidenceContext, Work, WorkContext } from '../../commands/service-tools.ts'
+import type { Work, WorkContext } from '../../commands/service-tools.ts'
 import type { Effect } from '../../commands/types.ts'
 import type { SecretSearch } from '../../guard/secrets/search.ts'
 import { ServiceRefusal } from '../../services/define.ts'
-import { headBytes, typeOf } from '../../store/attachment-type.ts'
-import type { Attachment } from '../../store/file-types.ts'
 import type { Positions } from '../../store/positions.ts'
-import type { Store } from '../../store/types.ts'
+import type { Attachment, Store } from '../../store/types.ts'
+import { evidenceOf, isSearched } from './evidence.ts'
 import type { AttachmentFiles } from './file-store.ts'
-import { quoted, shownName } from './names.ts'
-import { type Folder, type Taken, takeFile } from './take.ts'
+import { quotedPath, shownName } from './names.ts'
+import { type Folder, takeFile } from './take.ts'
 
 export interface SendOptions {
   store: Store
@@ -42,8 +42,6 @@ type Input = z.infer<typeof inputSchema>
 
 /** Long: what was accepted outlives a host that is down for a while. */
 const timeoutMs = 3_600_000
-/** of a text that is searched for secrets */
-const searchedBytes = 1_048_576
 
 /**
  * A message with files. They are copied first, beside everything else; then the message, its files and the answer to
@@ -52,22 +50,7 @@ const searchedBytes = 1_048_576
 export function createSendWork(options: SendOptions): Work {
   const { store, shelf, now } = options
   /** by group: one message at a time, so that what is being copied is bounded too */
-  const turns = new Map<string, Promise<void>>()
-
-  const inTurn = async <T>(group: string, work: () => Promise<T>): Promise<T> => {
-    const before = turns.get(group) ?? Promise.resolve()
-    const working = before.then(work)
-    const ended = working.then(
-      () => {},
-      () => {},
-    )
-    turns.set(group, ended)
-    try {
-      return await working
-    } finally {
-      if (turns.get(group) === ended) turns.delete(group)
-    }
-  }
+  const turns = createTurns()
 
   const copy = async (
     { attachments, approved }: Input,
@@ -85,7 +68,7 @@ export function createSendWork(options: SendOptions): Work {
         if (approved && approved.attachments[i]?.sha256 !== sha256) {
           throw new ServiceRefusal(
             'conflict',
-            `${quoted(path)} is not the file that was approved: it has changed since. Ask again.`,
+            `${quotedPath(path)} is not the file that was approved: it has changed since. Ask again.`,
           )
         }
       } finally {
@@ -109,14 +92,14 @@ export function createSendWork(options: SendOptions): Work {
       const text = await handle?.readFile('utf8').finally(() => handle.close())
       const [secret] = await findSecrets({ text }, { group: group.folder, signal })
       if (!secret) continue
-      const reason = `The file ${quoted(name)} holds what looks like a secret (${secret.kind}).`
+      const reason = `The file ${quotedPath(name)} holds what looks like a secret (${secret.kind}).`
       store.audit.append({
         at: now(),
         group: group.folder,
         actor: 'agent',
         decidedBy: 'host',
         action: 'send_message',
-        summary: `send ${quoted(name)} to the chat ${jid}`,
+        summary: `send ${quotedPath(name)} to the chat ${jid}`,
         gate: 'block',
         outcome: 'denied',
         reason,
@@ -126,43 +109,6 @@ export function createSendWork(options: SendOptions): Work {
     }
   }
 
-  const commit = (input: Input, context: WorkContext, copies: readonly Attachment[]) => {
-    const { folder } = context.group
-    const at = now()
-    return store.transaction(transaction => {
-      const group = transaction.group(folder)
-      if (!group) throw new ServiceRefusal('cancelled', 'The group is no longer registered.')
-      const notAllowed = authorise('send_message', { kind: 'group', group }, { jid: input.jid })
-      if (notAllowed) throw new ServiceRefusal(notAllowed.error.code, notAllowed.error.message)
-      const id = options.positions.next()
-      const outcome = done({
-        message_id: String(id),
-        status: 'queued',
-        attachments: copies.map(({ name, type, bytes }) => ({ name, type, bytes })),
-      })
-      // It was taken back, or its time was up.
-      if (!transaction.answerRequest(context.seq, outcome, at)) return undefined
-      const { jid, text, sender = null, speech = null } = input
-      const message = { id, group: folder, jid, kind: 'text', text, sender, speech, messageId: null } as const
-      transaction.insertMessage({ ...message, attachments: copies, createdAt: at })
-      for (const file of copies) {
-        transaction.insertFile({ ...file, group: folder, jid, direction: 'out', message: id, createdAt: at })
-      }
-      transaction.audit({
-        at,
-        group: folder,
-        actor: 'agent',
-        decidedBy: 'host',
-        action: 'send_message',
-        summary: `sent ${copies.length === 1 ? 'a file' : `${copies.length} files`} to the chat ${jid}`,
-        outcome: 'noted',
-        requestId: context.requestId,
-        details: { message: id, files: copies.map(({ name, type, bytes }) => ({ name, type, bytes })) },
-      })
-      return outcome
-    })
-  }
-
   const send = async (input: Input, context: WorkContext): Promise<Outcome> => {
     const copies: Attachment[] = []
     let outcome: Outcome | undefined
@@ -170,7 +116,7 @@ export function createSendWork(options: SendOptions): Work {
       await copy(input, context, copies)
       await search(input, context, copies)
       options.fault('copied')
-      outcome = await commit(input, context, copies)
+      outcome = commit(options, input, context, copies)
     } catch (error) {
       await shelf.drop(copies.map(({ id }) => id))
       if (error instanceof ServiceRefusal || context.signal.aborted) throw error
@@ -189,60 +135,58 @@ export function createSendWork(options: SendOptions): Work {
     return outcome
   }
 
-  /** The content of each file by its hash, and whether a secret is in one of them. */
-  const evidence = async (given: unknown, { group, signal }: EvidenceContext) => {
-    const { attachments } = payloads.send_message.parse(given)
-    if (!attachments) return undefined
-    const files: object[] = []
-    let secret: Evidence['secret']
-    for (const { path, name } of attachments) {
-      signal.throwIfAborted()
-      const taken = await takeFile(options.folderOf(group.folder), path, options.limit)
-      try {
-        const { text, ...file } = await readThrough(taken)
-        files.push({ path, name: shownName(name ?? taken.name), ...file })
-        const [found] =
-          text === undefined
-            ? []
-            : ((await options.findSecrets?.({ text }, { group: group.folder, signal })) ?? [])
-        if (found) secret ??= { kind: found.kind, where: `the file ${quoted(path)}` }
-      } finally {
-        await taken.close()
-      }
-    }
-    return { fields: { attachments: files }, secret }
-  }
-
   return {
     name: 'send_message',
     repeatable: true,
     timeoutMs,
-    evidence,
+    evidence: (given, context) => evidenceOf(given, context, options),
     async call(given, context) {
       const input = inputSchema.parse(given)
-      const outcome = await inTurn(context.group.folder, () => send(input, context))
+      const outcome = await turns.run(context.group.folder, context.signal, () => send(input, context))
       return outcome.ok ? outcome.result : {}
     },
   }
 }
 
-const isSearched = ({ type, bytes }: { type: string; bytes: number }) =>
-  type === 'text/plain' && bytes <= searchedBytes
-
-/** What is in it, by its hash, and as a text where it is searched. */
-async function readThrough({ content, bytes }: Taken) {
-  const hash = createHash('sha256')
-  const parts: Buffer[] = []
-  let kept = 0
-  for await (const chunk of content) {
-    hash.update(chunk)
-    if (bytes > searchedBytes && kept >= headBytes) continue
-    // The source may use its memory again.
-    parts.push(Buffer.from(chunk))
-    kept += chunk.length
-  }
-  const all = Buffer.concat(parts)
-  const type = typeOf(all.subarray(0, headBytes))
-  const text = isSearched({ type, bytes }) ? all.toString('utf8') : undefined
-  return { bytes, type, sha256: hash.digest('hex'), text }
+/** The message, its files and the answer to the request; undefined: the request was over. */
+function commit(
+  { store, positions, now }: SendOptions,
+  input: Input,
+  context: WorkContext,
+  copies: readonly Attachment[],
+): Outcome | undefined {
+  const { folder } = context.group
+  const at = now()
+  return store.transaction(transaction => {
+    const group = transaction.group(folder)
+    if (!group) throw new ServiceRefusal('cancelled', 'The group is no longer registered.')
+    const notAllowed = authorise(sendMessage, { kind: 'group', group }, { jid: input.jid })
+    if (notAllowed) throw new ServiceRefusal(notAllowed.error.code, notAllowed.error.message)
+    const id = positions.next()
+    const outcome = done({
+      message_id: String(id),
+      status: 'queued',
+      attachments: copies.map(({ name, type, bytes }) => ({ name, type, bytes })),
+    })
+    // It was taken back, or its time was up.
+    if (!transaction.answerRequest(context.seq, outcome, at)) return undefined
+    const { jid, text, sender = null, speech = null } = input
+    const message = { id, group: folder, jid, kind: 'text', text, sender, speech, messageId: null } as const
+    transaction.insertMessage({ ...message, attachments: copies, createdAt: at })
+    for (const file of copies) {
+      transaction.insertFile({ ...file, group: folder, jid, direction: 'out', message: id, createdAt: at })
+    }
+    transaction.audit({
+      at,
+      group: folder,
+      actor: 'agent',
+      decidedBy: 'host',
+      action: 'send_message',
+      summary: `sent ${copies.length === 1 ? 'a file' : `${copies.length} files`} to the chat ${jid}`,
+      outcome: 'noted',
+      requestId: context.requestId,
+      details: { message: id, files: copies.map(({ name, type, bytes }) => ({ name, type, bytes })) },
+    })
+    return outcome
+  })
 }

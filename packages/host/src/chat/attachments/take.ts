@@ -5,7 +5,7 @@ import type { ErrorCode } from '@hatchway/protocol'
 import { type DirectoryHandle, errorCode, type Owner, openDirectory } from '@hatchway/spool'
 import { inside } from '../../sandboxes/mounts.ts'
 import { ServiceRefusal } from '../../services/define.ts'
-import { quoted } from './names.ts'
+import { quotedPath } from './names.ts'
 
 /**
  * Files out of a folder that an agent writes to. It may put links, pipes and devices there, and change all of it while
@@ -24,7 +24,7 @@ const chunkBytes = 262_144
 const longestName = 255
 
 const refuse = (code: ErrorCode, path: string, why: string) =>
-  new ServiceRefusal(code, `${quoted(path)} ${why}`)
+  new ServiceRefusal(code, `${quotedPath(path)} ${why}`)
 
 /** The names on the way to it, from the group's folder on. Relative to that, or as the agent or we see it. */
 function namesOn(path: string, folder: Folder): string[] {
@@ -80,7 +80,7 @@ function descend({ path: root, reader }: Folder, names: readonly string[], path:
     here.close()
     if (typeof inner === 'string') {
       throw inner === 'not_a_directory'
-        ? refuse('not_a_file', path, `leads through ${quoted(name)}, which is a link or no directory.`)
+        ? refuse('not_a_file', path, `leads through ${quotedPath(name)}, which is a link or no directory.`)
         : refuse('not_found', path, 'is not there.')
     }
     if (!isPermitted(statSync(inner.path), reader, 0o1)) {

@@ -5,7 +5,8 @@ import { commandSchema, type Group, type Outcome } from '@hatchway/protocol'
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { createRetries } from '../../base/retry.ts'
-import { perform } from '../../commands/index.ts'
+import { kernelCommands } from '../../commands/index.ts'
+import { createCommands } from '../../commands/registry.ts'
 import type { Service } from '../../commands/service-tools.ts'
 import type { Effect, HostRules } from '../../commands/types.ts'
 import { type ConfigInput, configSchema } from '../../config.ts'
@@ -13,15 +14,34 @@ import type { GuardRules } from '../../guard/guard.ts'
 import { createCatalogue } from '../../services/catalogue.ts'
 import type { HeldCommands } from '../../services/held.ts'
 import { createRequestQueue } from '../../services/request-queue.ts'
-import { createPositions } from '../../store/positions.ts'
+import { createPositions, type Positions } from '../../store/positions.ts'
 import { openStore } from '../../store/sqlite.ts'
 import { groupOf as storedGroup } from '../../store/testing.ts'
+import type { Store } from '../../store/types.ts'
+import type { Attachments } from '../attachments/attachments.ts'
 import { createChats } from '../chats.ts'
 import type { ChatEntry } from '../history.ts'
-import type { Channel, Incoming } from './types.ts'
+import type { Channel, ChannelHost, Incoming } from './types.ts'
 
 export const groupOf = (folder: string, more: Partial<Group> = {}): Group =>
   storedGroup(folder, { jid: `chat:${folder}`, ...more })
+
+const nobody = () => Promise.reject(new Error('nobody is here'))
+
+/** A host that takes what is said, and nothing else unless it is said how. */
+export const hostWith = (more: Partial<ChannelHost> = {}): ChannelHost => ({
+  receive: async () => ({ ok: true, id: 1, status: 'waiting' }),
+  choose: nobody,
+  decide: nobody,
+  changed: nobody,
+  reacted: nobody,
+  knows: () => {},
+  moved: nobody,
+  takeFile: nobody,
+  recall: () => undefined,
+  remember: () => {},
+  ...more,
+})
 
 /** What Ann says in a chat, unless it is said of somebody else. */
 export const saying = (jid: string, text: string, more: Partial<Incoming> = {}): Incoming => ({
@@ -65,6 +85,10 @@ export async function openChats(options: {
   questionMs?: number | undefined
   services?: readonly Service[]
   channels?: readonly Channel[]
+  /** there is something to deliver */
+  said?: () => void
+  /** what goes along with messages */
+  files?: (store: Store, positions: Positions) => Attachments
   /** left out: nothing is held */
   guard?: { rules: GuardRules; heldCommands(): HeldCommands | undefined }
 }) {
@@ -84,9 +108,12 @@ export async function openChats(options: {
       kicks++
     },
     requestQueue: () => requestQueue,
-    ...(guard && { guard: { heldCommands: guard.heldCommands, positions, said: () => {} } }),
+    positions,
+    said: options.said ?? (() => {}),
+    perform: async () => ({ ok: true, result: {} }),
+    ...(options.files && { files: options.files(store, positions) }),
+    ...(guard && { guard: { heldCommands: guard.heldCommands } }),
     channels,
-    environment: {},
   })
   const catalogue = createCatalogue({ services, log, changed: () => {} })
   const requestQueue = createRequestQueue({
@@ -149,7 +176,7 @@ export async function openChats(options: {
       const group = transaction.group(folder)
       if (!group) throw new Error(`no group ${folder}`)
       const reply = id === undefined ? null : ({ id, directory: 'responses', shape: 'receipt' } as const)
-      const result = perform(commandSchema.parse(content), {
+      const result = createCommands(kernelCommands).perform(commandSchema.parse(content), {
         ...context(),
         transaction,
         actor: { kind: 'group', group },
@@ -182,6 +209,7 @@ export async function openChats(options: {
   return {
     directory,
     store,
+    positions,
     chats,
     catalogue,
     requestQueue,
@@ -205,6 +233,6 @@ export async function openChats(options: {
 const hostIn = (id: string): HostRules => ({
   runOf: () => ({ id, kind: 'chat', occurrenceId: null, isByDeploy: false }),
   workMs: () => undefined,
-  jobs: undefined,
-  worktree: () => undefined,
+  finishing: () => undefined,
+  isHarmless: () => false,
 })

@@ -1,12 +1,24 @@
-import type { Change } from '../../store/settled.ts'
-import type { MessageRow } from '../../store/types.ts'
+import { backoff } from '../../base/retry.ts'
+import { oneLine } from '../../base/visible-text.ts'
+import type { Change, MessageRow } from '../../store/types.ts'
 import { withoutInternal } from '../channels/internal.ts'
 import { splitText } from '../channels/split.ts'
-import type { Channel } from '../channels/types.ts'
+import { type Card, type Channel, DeliveryError } from '../channels/types.ts'
 
 const attemptsBeforeFailing = 12
-const longestPauseMs = 3_600_000
+const pauseAfter = backoff({ firstMs: 2000, longestMs: 3_600_000 })
 const longestReason = 500
+
+/** What a delivery has to look up. */
+export interface Lookup {
+  now(): number
+  /** the buttons of a message; left out: none has any */
+  card?(message: MessageRow): Card | undefined
+  /** a message of ours, by its id; left out: none can be changed */
+  message?(id: number): MessageRow | undefined
+  /** the platform's id of the message that a reaction is for */
+  reactedTo?(reaction: MessageRow): string | null
+}
 
 /** `attempts` is 1 for a message that only waits behind another of its chat, too: it has no error yet. */
 const attemptsOf = ({ attempts, error }: MessageRow) => (error === null ? 0 : attempts)
@@ -14,61 +26,91 @@ const attemptsOf = ({ attempts, error }: MessageRow) => (error === null ? 0 : at
 /**
  * One attempt to deliver one message. A long one goes out in parts, and where that breaks off the next attempt goes on
  * with the part that failed: the row says how many were delivered. What a killed process had just delivered and not
- * noted is delivered again.
+ * noted is delivered again, under the same key.
  */
 export async function attempt(
   message: MessageRow,
   channel: Channel | undefined,
-  now: () => number,
+  lookup: Lookup,
 ): Promise<Change> {
+  const { id, nextAttemptAt } = message
   const attempts = attemptsOf(message) + 1
   let delivered = 0
   let of = 0
+  let ids: readonly string[] = []
   try {
     const parts = channel ? partsOf(message, channel) : [message.text]
     of = parts.length
     // Where the text is split otherwise by now, it begins anew.
     delivered = message.partsTotal === of ? message.partsSent : 0
+    ids = delivered === 0 ? [] : (message.externalIds ?? [])
     for (const text of parts.slice(delivered)) {
       if (!channel) throw new Error('no channel reaches this chat')
       const number = delivered + 1
-      const attachments = number === of ? message.attachments : undefined
-      await channel.send({ ...message, text, attachments }, { number, of })
+      const sent = await deliver(
+        { ...message, text },
+        { number, of, key: `hw${id}-${number}` },
+        channel,
+        lookup,
+      )
+      if (sent !== undefined) ids = [...ids, sent]
       delivered++
     }
-    return {
-      id: message.id,
-      status: 'sent',
-      attempts,
-      nextAttemptAt: message.nextAttemptAt,
-      partsSent: of,
-      partsTotal: of,
-      error: null,
-      sentAt: now(),
-    }
+    const sentAt = lookup.now()
+    const parted = { partsSent: of, partsTotal: of, ...(ids.length > 0 && { externalIds: ids }) }
+    return { id, status: 'sent', attempts, nextAttemptAt, ...parted, error: null, sentAt }
   } catch (error) {
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, longestReason)
+    const { retryAfterMs, isFinal = false } = error instanceof DeliveryError ? error : {}
+    // Whoever is asked to wait has done nothing wrong.
+    const counted = retryAfterMs === undefined ? attempts : Math.max(1, attempts - 1)
     return {
-      id: message.id,
-      status: attempts >= attemptsBeforeFailing ? 'failed' : 'pending',
-      attempts,
-      nextAttemptAt: now() + Math.min(longestPauseMs, 1000 * 2 ** attempts),
+      id,
+      status: isFinal || counted >= attemptsBeforeFailing ? 'failed' : 'pending',
+      attempts: counted,
+      nextAttemptAt: lookup.now() + (retryAfterMs ?? pauseAfter(counted)),
       partsSent: delivered,
       partsTotal: of,
+      ...(ids.length > 0 && { externalIds: ids }),
       error: delivered === 0 ? reason : `${delivered} of ${of} parts were delivered; then: ${reason}`,
       sentAt: null,
     }
   }
 }
 
+async function deliver(
+  message: MessageRow,
+  part: { number: number; of: number; key: string },
+  channel: Channel,
+  lookup: Lookup,
+): Promise<string | undefined> {
+  if (message.kind === 'edit') {
+    const original = lookup.message?.(Number(message.messageId))
+    const id = original?.externalIds?.at(-1)
+    // One that has not arrived, or that cannot be changed there, stays as it is.
+    if (!original || id === undefined) return undefined
+    const { jid, thread } = original
+    await channel.edit?.({ jid, thread, id }, { ...message, card: lookup.card?.(original) })
+    return undefined
+  }
+  const isLast = part.number === part.of
+  const card = isLast && channel.showsCards ? lookup.card?.(message) : undefined
+  const messageId =
+    message.kind === 'reaction' && lookup.reactedTo ? lookup.reactedTo(message) : message.messageId
+  const attachments = isLast ? message.attachments : undefined
+  const sent = await channel.send({ ...message, messageId, attachments, ...(card && { card }) }, part)
+  return typeof sent === 'string' ? sent : undefined
+}
+
 /** None where nothing is left to say. */
 function partsOf(message: MessageRow, channel: Channel): string[] {
+  if (message.kind === 'edit') return [splitText(message.text, channel.messageLimit)[0] ?? '']
   if (message.kind === 'reaction') return [message.text]
   const text = withoutInternal(message.text)
   if (text.trim() === '') return message.attachments ? [''] : []
-  const name = message.sender === null || channel.showsSender ? undefined : oneLine(message.sender)
+  const name = message.sender === null || channel.showsSender ? undefined : shownSender(message.sender)
   return splitText(name === undefined ? text : `*${name}*: ${text}`, channel.messageLimit)
 }
 
 /** A name that cannot end its own emphasis or begin a line of its own. */
-const oneLine = (name: string) => name.replace(/[\p{C}\p{Zl}\p{Zp}*]+/gu, ' ').trim()
+const shownSender = (name: string) => oneLine(name.replaceAll('*', '\n')).trim()

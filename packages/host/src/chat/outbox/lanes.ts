@@ -1,18 +1,14 @@
 import type { MessageRow } from '../../store/types.ts'
 
-/**
- * One chat's messages that are not delivered yet, in their order. A lane is
- *
- *   resting   nothing to do, or not before `notBefore`
- *   queued    waits for one of its channel's workers
- *   busy      its first message is being delivered; the others wait for that one
- */
+/** One chat's messages that are not delivered yet, in their order: a later one waits for those before it. */
 export interface Lane {
   jid: string
   ids: number[]
   /** of some of the ids; the others are read again when it is their turn */
   rows: Map<number, MessageRow>
-  state: 'resting' | 'queued' | 'busy'
+  /** it is being delivered, or waits for its turn to be */
+  isBusy: boolean
+  /** its first message is not tried again before this */
   notBefore: number
 }
 
@@ -20,7 +16,7 @@ export interface Lanes {
   /** false: it is known already */
   admit(message: MessageRow): boolean
   isKnown(id: number): boolean
-  /** those that rest and could go on now */
+  /** those that are not busy and could go on now */
   ready(now: number): Lane[]
   /** the first of the lane is delivered, or given up */
   advance(lane: Lane): void
@@ -40,7 +36,7 @@ export function createLanes(): Lanes {
       known.add(message.id)
       let lane = lanes.get(message.jid)
       if (!lane) {
-        lane = { jid: message.jid, ids: [], rows: new Map(), state: 'resting', notBefore: 0 }
+        lane = { jid: message.jid, ids: [], rows: new Map(), isBusy: false, notBefore: 0 }
         lanes.set(message.jid, lane)
       }
       const last = lane.ids.at(-1)
@@ -52,7 +48,7 @@ export function createLanes(): Lanes {
       return true
     },
     isKnown: id => known.has(id),
-    ready: now => [...lanes.values()].filter(lane => lane.state === 'resting' && lane.notBefore <= now),
+    ready: now => [...lanes.values()].filter(lane => !lane.isBusy && lane.notBefore <= now),
     advance(lane) {
       const id = lane.ids.shift()
       lane.notBefore = 0

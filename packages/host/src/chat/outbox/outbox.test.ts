@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { until } from '../../../proof/live.ts'
-import type { Settled } from '../../store/settled.ts'
+import { until } from '../../../../testing/src/until.ts'
 import { openStore } from '../../store/sqlite.ts'
-import type { MessageRow, NewMessage, Store } from '../../store/types.ts'
+import type { MessageRow, NewMessage, Settled, Store } from '../../store/types.ts'
 import type { Channel, Part } from '../channels/types.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 
@@ -45,7 +44,7 @@ async function open(channels: readonly Channel[]) {
   const begin = (): Outbox =>
     createOutbox({
       store,
-      channels,
+      channelOf: jid => channels.find(channel => channel.reaches(jid)),
       log: pino({ level: 'silent' }),
       intakeIsBusy: () => false,
       now: () => clock,

@@ -1,18 +1,24 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Change, Settled } from '../../store/settled.ts'
-import type { MessageRow, Store } from '../../store/types.ts'
+import { within } from '../../base/pause.ts'
+import type { Change, MessageRow, Settled, Store } from '../../store/types.ts'
 import type { Channel } from '../channels/types.ts'
-import { attempt } from './delivery.ts'
-import { createLanes, type Lane } from './lanes.ts'
+import { createDeliveries } from './deliveries.ts'
+import type { Lookup } from './delivery.ts'
+import { createLanes } from './lanes.ts'
 
 /**
- * Carries stored messages to their channels (promise 4): pending → sent, or, after growing pauses, failed. It runs
- * beside the intake and gives way to it (promise 6): while files are waiting it takes a handful at a time.
+ * Carries stored messages to their channels (promise 4). It runs beside the intake and gives way to it (promise 6):
+ * while files are waiting it takes a handful at a time. Each chat has a lane of its own: a message that is slow, or has
+ * to be tried again, holds back the later ones of its chat and nobody else's. A message is
  *
- * Each chat has a lane of its own. A message that is slow, or has to be tried again, holds back the later ones of its
- * chat and nobody else's. What waits in a lane is noted as parked, so that the search for new messages goes
- * on behind it: pending, one attempt, no error, and a time at which nobody will have to look for it.
+ *   state     in the store                                       leaves it when
+ *   new       pending, no attempt                                the outbox looks: it is put into its chat's lane
+ *   parked    pending, one attempt, no error, due in an hour     it is the first of its lane, and is tried
+ *   failing   pending, an error, due after a growing pause       the pause is over, and it is tried again
+ *   sent      sent                                               -
+ *   failed    failed, after the last attempt                     -
+ *
+ * Parked messages keep the search for new ones short: it goes on behind them.
  */
 export interface Outbox {
   kick(): void
@@ -31,35 +37,28 @@ const idlePauseMs = 1000
 const patienceMs = 25
 const parkedMs = 3_600_000
 const triedParkedMs = 60_000
-/** chats of one channel that are served at the same time */
-const workersPerChannel = 16
-/** messages of one chat before another has its turn */
-const turn = 20
 const farewellMs = 2000
 const firstLook = 1000
 
 export function createOutbox(options: {
   store: Store
-  channels: readonly Channel[]
+  channelOf(jid: string): Channel | undefined
+  /** what else a delivery has to look up */
+  lookup?: Omit<Lookup, 'now'>
   log: Logger
   intakeIsBusy(): boolean
   now(): number
   /** what has become of messages, once it is durable */
   settled?(messages: readonly Settled[]): void
 }): Outbox {
-  const { store, channels, log, intakeIsBusy, now } = options
+  const { store, log, intakeIsBusy, now } = options
   const lanes = createLanes()
-  /** lanes that wait for a worker, by channel, and how many workers it has */
-  const pools = new Map<Channel | undefined, { queue: Lane[]; workers: number }>()
-  const working = new Set<Promise<void>>()
   const unsaved = new Map<number, Settled & { told: boolean }>()
   let timer: NodeJS.Timeout | undefined
   let timerAt = 0
   let look: Promise<void> | undefined
-  let begun = false
+  let hasBegun = false
   let stopped = false
-
-  const channelOf = (jid: string) => channels.find(candidate => candidate.reaches(jid))
 
   const note = (message: MessageRow, change: Change) => {
     unsaved.set(message.id, { message, change, told: true })
@@ -74,68 +73,7 @@ export function createOutbox(options: {
     )
   }
 
-  /** The first message of a lane, and then the next ones, as long as all goes well. */
-  const serve = async (lane: Lane, channel: Channel | undefined) => {
-    for (let served = 0; served < turn && !stopped; served++) {
-      const id = lane.ids[0]
-      if (id === undefined) return
-      const message = lane.rows.get(id) ?? store.messages({ after: id - 1, limit: 1 })[0]
-      if (message?.id !== id || message.status !== 'pending') {
-        lanes.advance(lane)
-        continue
-      }
-      const change = await attempt(message, channel, now)
-      note(message, change)
-      if (change.status === 'pending') {
-        lanes.postpone(lane, { ...message, ...change })
-        return
-      }
-      lanes.advance(lane)
-    }
-  }
-
-  const work = async (channel: Channel | undefined, pool: { queue: Lane[]; workers: number }) => {
-    for (let lane = pool.queue.shift(); lane && !stopped; lane = pool.queue.shift()) {
-      lane.state = 'busy'
-      try {
-        await serve(lane, channel)
-      } catch (error) {
-        lane.notBefore = now() + idlePauseMs
-        log.error(
-          { err: error, jid: lane.jid },
-          'the messages of a chat could not be seen to; it is tried again',
-        )
-      }
-      const goesOn = lane.ids.length > 0 && lane.notBefore <= now()
-      lane.state = goesOn ? 'queued' : 'resting'
-      if (goesOn) pool.queue.push(lane)
-    }
-    pool.workers--
-  }
-
-  const startWork = (): Promise<void>[] => {
-    const started: Promise<void>[] = []
-    for (const lane of lanes.ready(now())) {
-      const channel = channelOf(lane.jid)
-      let pool = pools.get(channel)
-      if (!pool) {
-        pool = { queue: [], workers: 0 }
-        pools.set(channel, pool)
-      }
-      lane.state = 'queued'
-      pool.queue.push(lane)
-    }
-    for (const [channel, pool] of pools) {
-      // Each takes its first lane from the queue at once.
-      while (pool.workers < workersPerChannel && pool.queue.length > 0) {
-        pool.workers++
-        const worker = work(channel, pool).finally(() => working.delete(worker))
-        working.add(worker)
-        started.push(worker)
-      }
-    }
-    return started
-  }
+  const deliveries = createDeliveries({ ...options, lookup: { ...options.lookup, now }, lanes, note })
 
   const save = () => {
     if (unsaved.size === 0) return
@@ -157,15 +95,15 @@ export function createOutbox(options: {
 
   /** how long to pause before looking again */
   const lookOnce = async (): Promise<number> => {
-    if (!begun) remember()
-    begun = true
+    if (!hasBegun) remember()
+    hasBegun = true
     const busy = intakeIsBusy()
     // What could not be settled is found once more, and must not be delivered once more.
     save()
     const due = store.dueMessages(now(), busy ? batchWhileBusy : batch, batchCharacters)
     for (const message of due.toSorted((a, b) => a.id - b.id)) lanes.admit(message)
-    const started = startWork()
-    if (started.length > 0) await oneOf(Promise.all(started), patienceMs)
+    const delivering = deliveries.begin()
+    if (delivering.length > 0) await within(patienceMs, Promise.all(delivering))
     for (const message of due) {
       if (unsaved.has(message.id) || !lanes.isKnown(message.id)) continue
       const { id, partsSent, partsTotal, error, sentAt } = message
@@ -210,7 +148,7 @@ export function createOutbox(options: {
       stopped = true
       clearTimeout(timer)
       await look
-      if (working.size > 0) await oneOf(Promise.all(working), farewellMs)
+      await within(farewellMs, deliveries.stop())
       try {
         save()
       } catch (error) {
@@ -218,12 +156,4 @@ export function createOutbox(options: {
       }
     },
   }
-}
-
-/** Waits, and not for ever. */
-async function oneOf(work: Promise<unknown>, ms: number): Promise<void> {
-  const enough = new AbortController()
-  const pause = sleep(ms, undefined, { signal: enough.signal }).catch(() => undefined)
-  await Promise.race([work, pause])
-  enough.abort()
 }

@@ -1,4 +1,4 @@
-import type { QuestionAnswer, QuestionRow } from '../../store/service-types.ts'
+import type { QuestionAnswer, QuestionRow } from '../../store/types.ts'
 
 type Question = QuestionRow['questions'][number]
 export type Choice = Pick<QuestionAnswer, 'answer' | 'option'>

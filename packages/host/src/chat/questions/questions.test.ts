@@ -1,6 +1,6 @@
 import type { Payload } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../../proof/live.ts'
+import { until } from '../../../../testing/src/until.ts'
 import type { ConfigInput } from '../../config.ts'
 import { groupOf, openChats } from '../channels/testing.ts'
 import type { Choice } from '../channels/types.ts'

@@ -1,8 +1,13 @@
 import { type Outcome, type Refusal, refusal } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { RequestQueue } from '../../services/request-queue.ts'
-import type { NewIncoming } from '../../store/agent-types.ts'
-import type { QuestionAnswer, QuestionRow, QuestionStore, RequestRow } from '../../store/service-types.ts'
+import type {
+  NewIncoming,
+  QuestionAnswer,
+  QuestionRow,
+  QuestionStore,
+  RequestRow,
+} from '../../store/types.ts'
 import type { Choice } from '../channels/types.ts'
 import { answersIn, choiceOf } from './parse.ts'
 

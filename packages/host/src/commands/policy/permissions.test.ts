@@ -1,21 +1,26 @@
 import { commandTypes } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
+import { openStore } from '../../store/sqlite.ts'
 import { groupOf } from '../../store/testing.ts'
+import { allCommands } from '../testing.ts'
 import type { Actor, Target } from '../types.ts'
-import { authorise, permissions } from './permissions.ts'
+import { authorise } from './permissions.ts'
 
 const group = (folder: string, main = false): Actor & { kind: 'group' } => ({
   kind: 'group',
   group: groupOf(folder, { main }),
 })
 
-test('every command has its row', () => {
-  expect(Object.keys(permissions).sort()).toEqual([...commandTypes].sort())
-})
+const all = allCommands(openStore({ path: ':memory:', durability: 'process' }))
+const command = (type: string) => {
+  const found = all.find(one => one.type === type)
+  if (!found) throw new Error(`no command ${type}`)
+  return found
+}
 
 test('the table is the one of the documents', () => {
-  const anywhere = commandTypes.filter(type => permissions[type].main === 'any')
-  expect(anywhere.filter(type => permissions[type].others === 'own')).toEqual([
+  const anywhere = commandTypes.filter(type => command(type).permission.main === 'any')
+  expect(anywhere.filter(type => command(type).permission.others === 'own')).toEqual([
     'send_message',
     'react',
     'schedule_task',
@@ -24,7 +29,7 @@ test('the table is the one of the documents', () => {
     'resume_task',
     'cancel_task',
   ])
-  expect(anywhere.filter(type => permissions[type].others === 'never')).toEqual([
+  expect(anywhere.filter(type => command(type).permission.others === 'never')).toEqual([
     'register_group',
     'unregister_group',
     'refresh_groups',
@@ -32,7 +37,7 @@ test('the table is the one of the documents', () => {
     'create_periodic_agent',
     'deploy',
   ])
-  expect(commandTypes.filter(type => permissions[type].others === 'any')).toEqual([])
+  expect(commandTypes.filter(type => command(type).permission.others === 'any')).toEqual([])
 })
 
 const targets: Record<string, Target> = {
@@ -46,8 +51,8 @@ const targets: Record<string, Target> = {
 describe.each(commandTypes)('%s', type => {
   test.each(Object.entries(targets))('on %s', (name, target) => {
     const own = name.startsWith('its own')
-    const { main, others } = permissions[type]
-    const allowed = (actor: Actor) => authorise(type, actor, target) === undefined
+    const { main, others } = command(type).permission
+    const allowed = (actor: Actor) => authorise(command(type), actor, target) === undefined
 
     expect(allowed({ kind: 'operator' })).toBe(true)
     expect(allowed(group('family'))).toBe(others === 'own' && own)
@@ -67,11 +72,11 @@ test.each<Target>([
   { jid: 'main' },
   { jid: '' },
 ])('names are compared whole: %j is not main’s own', target => {
-  expect(authorise('reset_context', group('main', true), target)?.error.code).toBe('forbidden')
-  expect(authorise('send_message', group('main'), target)?.error.code).toBe('forbidden')
+  expect(authorise(command('reset_context'), group('main', true), target)?.error.code).toBe('forbidden')
+  expect(authorise(command('send_message'), group('main'), target)?.error.code).toBe('forbidden')
 })
 
 test('a folder called main has no rights unless the registry gives them', () => {
-  expect(authorise('register_group', group('main'), 'host')?.error.code).toBe('forbidden')
-  expect(authorise('register_group', group('anything', true), 'host')).toBeUndefined()
+  expect(authorise(command('register_group'), group('main'), 'host')?.error.code).toBe('forbidden')
+  expect(authorise(command('register_group'), group('anything', true), 'host')).toBeUndefined()
 })

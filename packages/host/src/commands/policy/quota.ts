@@ -1,6 +1,7 @@
 import type { Task } from '@hatchway/protocol'
 import { type Refused, refused } from '../../base/outcome.ts'
 import { largeMessageBytes } from '../../store/large-messages.ts'
+import type { Transaction } from '../../store/types.ts'
 import type { CommandContext } from '../types.ts'
 
 type Asked = Pick<CommandContext, 'transaction' | 'limits'>
@@ -34,7 +35,10 @@ const bytesOf = ({ prompt, script, job }: Size): number =>
 export function tooManyTasks(
   folder: string,
   task: Size,
-  { transaction, limits }: Asked,
+  {
+    transaction,
+    limits,
+  }: Pick<CommandContext, 'limits'> & { transaction: Pick<Transaction, 'openTaskSize'> },
   before?: Size,
 ): Refused | undefined {
   const { count, bytes } = transaction.openTaskSize(folder)

@@ -41,13 +41,6 @@ test('a clock that goes back neither gives nor takes', () => {
   expect(rate.allowance('a', 0)).toBe(50)
 })
 
-test('a group that is forgotten starts anew', () => {
-  const rate = createRateLimit({ perMinute: 60 })
-  rate.take('a', 60, 0)
-  rate.forget('a')
-  expect(rate.allowance('a', 0)).toBe(60)
-})
-
 test('readyAt is the first moment at which something is allowed', () => {
   fc.assert(
     fc.property(

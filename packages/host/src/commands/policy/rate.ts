@@ -6,7 +6,6 @@ export interface RateLimit {
   take(folder: string, count: number, now: number): void
   /** when the allowance will be at least one: `now` if it is already */
   readyAt(folder: string, now: number): number
-  forget(folder: string): void
 }
 
 /** Levels are counted in sixty-thousandths of a command, so that a millisecond refills a whole number of them. */
@@ -42,6 +41,5 @@ export const createRateLimit = ({ perMinute }: { perMinute: number }): RateLimit
       dropFull(now)
     },
     readyAt: (folder, now) => now + Math.max(0, Math.ceil((scale - levelOf(folder, now)) / perMinute)),
-    forget: folder => void buckets.delete(folder),
   }
 }

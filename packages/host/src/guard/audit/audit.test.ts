@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import type { AuditEntry, AuditFilter } from '../../store/audit-types.ts'
 import { verifyAudit } from '../../store/audit-verify.ts'
 import { openStore } from '../../store/sqlite.ts'
-import type { Store } from '../../store/types.ts'
+import type { AuditEntry, AuditFilter, Store } from '../../store/types.ts'
 import { searchAudit } from './search.ts'
 
 function open(): Store {

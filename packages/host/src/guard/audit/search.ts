@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { AuditFilter, AuditRow, AuditStore } from '../../store/audit-types.ts'
+import type { AuditFilter, AuditRow, AuditStore } from '../../store/types.ts'
 
 /** Entries looked through without a pause: a few milliseconds, whether they fit or not. */
 const span = 2000

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { createTurns } from '../../base/keyed-queue.ts'
+import { abortable } from '../../base/pause.ts'
 import type { Verdict } from '../../base/taint.ts'
 
 /**
@@ -14,7 +16,6 @@ export interface CallsOptions {
   timeoutMs: number
   cacheMs: number
   now(): number
-  limits?: Partial<typeof usualLimits>
 }
 
 export interface Calls {
@@ -37,53 +38,13 @@ interface UnderWay {
   hangUp(): void
 }
 
-const usualLimits = { atOnce: 4, perGroup: 2, waitingPerGroup: 32, remembered: 1000 }
+const limits = { atOnce: 4, perGroup: 2, waitingPerGroup: 32, remembered: 1000 }
 
-export function createCalls({ timeoutMs, cacheMs, now, ...options }: CallsOptions): Calls {
-  const limits = { ...usualLimits, ...options.limits }
+export function createCalls({ timeoutMs, cacheMs, now }: CallsOptions): Calls {
   /** the oldest is the first */
   const remembered = new Map<string, { verdict: Verdict; until: number }>()
   const underWay = new Map<string, UnderWay>()
-  const running: string[] = []
-  let waiting: { group: string; begin(): void }[] = []
-
-  const beginMore = () => {
-    while (running.length < limits.atOnce) {
-      const next = waiting.find(({ group }) => countOf(running, group) < limits.perGroup)
-      if (!next) return
-      waiting = waiting.filter(other => other !== next)
-      running.push(next.group)
-      next.begin()
-    }
-  }
-
-  const turn = (group: string, signal: AbortSignal) =>
-    new Promise<void>((resolve, reject) => {
-      const leave = () => {
-        waiting = waiting.filter(other => other !== one)
-        reject(signal.reason)
-      }
-      const one = {
-        group,
-        begin() {
-          signal.removeEventListener('abort', leave)
-          resolve()
-        },
-      }
-      signal.addEventListener('abort', leave, { once: true })
-      waiting.push(one)
-      beginMore()
-    })
-
-  const inTurn = async (asked: Asked, signal: AbortSignal): Promise<Verdict> => {
-    await turn(asked.group, signal)
-    try {
-      return await asked.call(signal)
-    } finally {
-      running.splice(running.indexOf(asked.group), 1)
-      beginMore()
-    }
-  }
+  const turns = createTurns({ perKey: limits.perGroup, all: limits.atOnce })
 
   const remember = (key: string, verdict: Verdict) => {
     if (verdict.verdict === 'unsure' || cacheMs === 0) return
@@ -96,7 +57,8 @@ export function createCalls({ timeoutMs, cacheMs, now, ...options }: CallsOption
   const begin = (key: string, asked: Asked): UnderWay => {
     const controller = new AbortController()
     const late = setTimeout(() => controller.abort(tooLate), timeoutMs)
-    const answer = inTurn(asked, controller.signal)
+    const answer = turns
+      .run(asked.group, controller.signal, () => asked.call(controller.signal))
       .catch((): Verdict => unsure('The model did not answer in time.', asked.by))
       .then(verdict => {
         remember(key, verdict)
@@ -110,7 +72,7 @@ export function createCalls({ timeoutMs, cacheMs, now, ...options }: CallsOption
       answer,
       listeners: 0,
       hangUp() {
-        underWay.delete(key)
+        if (underWay.get(key) === call) underWay.delete(key)
         controller.abort(nobodyListens)
       },
     }
@@ -119,28 +81,21 @@ export function createCalls({ timeoutMs, cacheMs, now, ...options }: CallsOption
   }
 
   return {
-    ask(asked, signal) {
-      return new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(signal.reason)
-        const key = digestOf(asked.content)
-        const known = remembered.get(key)
-        if (known && known.until > now()) return resolve(known.verdict)
-        let call = underWay.get(key)
-        if (!call && countOf(waiting, asked.group) >= limits.waitingPerGroup)
-          return resolve(unsure('Too many questions of this group wait for the model.', asked.by))
-        call ??= begin(key, asked)
-        const listenedTo = call
-        const leave = () => {
-          if (--listenedTo.listeners === 0) listenedTo.hangUp()
-          reject(signal.reason)
-        }
-        listenedTo.listeners++
-        signal.addEventListener('abort', leave, { once: true })
-        void listenedTo.answer.then(verdict => {
-          signal.removeEventListener('abort', leave)
-          resolve(verdict)
-        })
-      })
+    async ask(asked, signal) {
+      signal.throwIfAborted()
+      const key = digestOf(asked.content)
+      const known = remembered.get(key)
+      if (known && known.until > now()) return known.verdict
+      let call = underWay.get(key)
+      if (!call && turns.waiting(asked.group) >= limits.waitingPerGroup)
+        return unsure('Too many questions of this group wait for the model.', asked.by)
+      call ??= begin(key, asked)
+      call.listeners++
+      try {
+        return await abortable(call.answer, signal)
+      } finally {
+        if (--call.listeners === 0 && signal.aborted) call.hangUp()
+      }
     },
   }
 }
@@ -149,9 +104,6 @@ const tooLate = new Error('The model did not answer in time.')
 const nobodyListens = new Error('Nobody waits for the answer any longer.')
 
 const unsure = (reason: string, by: string): Verdict => ({ verdict: 'unsure', reason, by })
-
-const countOf = (list: readonly (string | { group: string })[], group: string): number =>
-  list.filter(item => (typeof item === 'string' ? item : item.group) === group).length
 
 const digestOf = (content: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(content)).digest('base64url')

@@ -1,6 +1,7 @@
 import { parseStrict } from '@hatchway/protocol'
 import { z } from 'zod'
 import type { Verdict } from '../../base/taint.ts'
+import { oneLine } from '../../base/visible-text.ts'
 import { findForms } from '../secrets/forms.ts'
 import { messageOf, type Prompt } from './prompt.ts'
 
@@ -93,7 +94,7 @@ export async function askModel(model: Model, prompt: Prompt, signal: AbortSignal
   // A person reads it, and it is kept: neither the key nor what was to be kept in belongs there.
   if (reason.includes(model.key) || !findForms(reason, 1).next().done)
     return unsure('The model gave a reason that cannot be shown.')
-  return { verdict, reason: reason.replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' '), by: model.name }
+  return { verdict, reason: oneLine(reason), by: model.name }
 }
 
 async function boundedText(response: Response): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import { parentPort } from 'node:worker_threads'
+import { answerQuestions } from '../../base/thread-side.ts'
 import { findForms } from './forms.ts'
 import { lint } from './lint.ts'
 import { indexPayload, type PayloadIndex, TooMuch } from './payload-index.ts'
@@ -33,11 +33,6 @@ async function search(payload: string): Promise<FoundSecret[]> {
 const isSecret = async (key: string): Promise<boolean> =>
   !findForms(key, 1).next().done || (await lint(key)).length > 0
 
-parentPort?.on('message', (payload: string) => {
-  search(payload).then(
-    found => parentPort?.postMessage(found),
-    () => parentPort?.postMessage([{ kind: 'search_failed', where: 'payload' }]),
-  )
-})
-// Whoever waits counts from here on, and not while the thread is being started.
-parentPort?.postMessage('ready')
+answerQuestions((payload: string) =>
+  search(payload).catch((): FoundSecret[] => [{ kind: 'search_failed', where: 'payload' }]),
+)

@@ -1,10 +1,10 @@
 import type { ServiceContext } from '../../commands/service-tools.ts'
 import { isAllowed } from '../../commands/service-tools.ts'
-import type { CalendarAccount, CalendarAccounts } from '../../config/calendars.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { markOf } from './event-id.ts'
 import { findCalendars, nameCalendars } from './names.ts'
 import { type CalendarServer, openServer, type RemoteCalendar } from './server.ts'
+import type { CalendarAccount, CalendarAccounts } from './settings.ts'
 
 /** Which calendars there are for a group, and which one it means. What a group may not use does not exist for it. */
 export interface Directory {

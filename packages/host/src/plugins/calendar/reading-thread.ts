@@ -1,4 +1,5 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
+import { answerQuestions } from '../../base/thread-side.ts'
 import { expand } from './expand.ts'
 import type { ReadingJob, ReadingResult } from './reading.ts'
 import { Unreadable } from './recurrence.ts'
@@ -6,7 +7,7 @@ import { removeInstance } from './remove-instance.ts'
 import { rememberClocks } from './zones.ts'
 
 /** Reads calendar objects one after the other and tells of each; see reading.ts. */
-const { texts, task, first, ...limits }: ReadingJob & { first: number } = workerData
+const { task, ...limits }: Omit<ReadingJob, 'texts'> = workerData
 const options = { ...limits, describedClock: rememberClocks() }
 
 /** When those begin that were told, the first ones of all objects: what begins later need not be told any more. */
@@ -36,8 +37,4 @@ const read = (text: string): ReadingResult => {
   }
 }
 
-// Whoever waits counts from here on, and not while the thread is being started.
-parentPort?.postMessage('ready')
-for (let index = first; index < texts.length; index++) {
-  parentPort?.postMessage({ index, result: read(texts[index] ?? '') })
-}
+answerQuestions(read)

@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads'
+import { createTurns } from '../../base/keyed-queue.ts'
+import { createThread, ThreadFailed } from '../../base/thread.ts'
 import type { Range } from './days.ts'
 import type { Expanded } from './expand.ts'
 import type { Remainder } from './remove-instance.ts'
@@ -38,106 +39,47 @@ export interface ReaderOptions {
   memoryMb?: number
 }
 
-const tooMuch = 'it takes too much time or memory to read'
+const unreadable: ReadingResult = {
+  kind: 'unreadable',
+  reason: 'it takes too much time or memory to read',
+}
 
 export function createReader(options: ReaderOptions = {}): Reader {
   const { patienceMs = 5000, startMs = 30_000, jobMs = 45_000, mostStalls = 3 } = options
   const { threads = 2, memoryMb = 256 } = options
-  const turns = createTurns(threads)
+  /** one of each group: nobody's calendar keeps another group waiting */
+  const turns = createTurns({ all: threads })
 
-  /** Reads on from where the results end, for as long as the thread lives. */
-  const readOn = (job: ReadingJob, results: ReadingResult[], deadline: number, signal: AbortSignal) =>
-    new Promise<void>((resolve, reject) => {
-      const worker = new Worker(new URL('./reading-thread.ts', import.meta.url), {
-        workerData: { ...job, first: results.length },
-        // It has nothing to look for in the host's environment.
-        env: {},
-        resourceLimits: { maxOldGenerationSizeMb: memoryMb },
-      })
-      let isReady = false
-      let isOver = false
-      let timer = setTimeout(() => end(new Error('The thread that reads calendars does not start.')), startMs)
-      const lastTimer = setTimeout(() => end(), Math.max(0, deadline - performance.now()))
-      const abort = () => end(signal.reason)
-      const end = (failure?: unknown) => {
-        if (isOver) return
-        isOver = true
-        clearTimeout(timer)
-        clearTimeout(lastTimer)
-        signal.removeEventListener('abort', abort)
-        worker.terminate().then(() => (failure === undefined ? resolve() : reject(failure)), reject)
-      }
-      worker.on('message', (message: 'ready' | { index: number; result: ReadingResult }) => {
-        if (isOver) return
-        isReady = true
-        clearTimeout(timer)
-        if (message !== 'ready') results[message.index] = message.result
-        if (results.length === job.texts.length) end()
-        else timer = setTimeout(() => end(), patienceMs)
-      })
-      // Once it is at work, its memory is all that can have run out.
-      worker.on('error', error => end(isReady ? undefined : error))
-      signal.addEventListener('abort', abort, { once: true })
-      if (signal.aborted) abort()
+  const readAll = async ({ texts, ...job }: ReadingJob, signal: AbortSignal): Promise<ReadingResult[]> => {
+    const thread = createThread<string, ReadingResult>({
+      file: new URL('./reading-thread.ts', import.meta.url),
+      workerData: job,
+      limitMs: patienceMs,
+      ...{ startMs, memoryMb },
     })
-
-  const readAll = async (job: ReadingJob, signal: AbortSignal): Promise<ReadingResult[]> => {
+    const late = AbortSignal.timeout(jobMs)
+    const either = AbortSignal.any([signal, late])
     const results: ReadingResult[] = []
-    const giveUp = () => results.push({ kind: 'unreadable', reason: tooMuch })
-    const deadline = performance.now() + jobMs
-    for (let stalls = 0; results.length < job.texts.length; stalls++) {
-      await readOn(job, results, deadline, signal)
-      if (results.length < job.texts.length) giveUp()
-      if (stalls >= mostStalls || performance.now() >= deadline)
-        while (results.length < job.texts.length) giveUp()
+    try {
+      for (let stalls = 0; results.length < texts.length && stalls <= mostStalls && !late.aborted; ) {
+        try {
+          results.push(await thread.ask(texts[results.length] ?? '', either))
+        } catch (error) {
+          signal.throwIfAborted()
+          if (error instanceof ThreadFailed && error.why === 'not_started') throw error
+          // It took too long, or its memory has run out, which is all that can happen to a thread at work.
+          stalls++
+          results.push(unreadable)
+        }
+      }
+    } finally {
+      await thread.close()
     }
-    return results
+    return texts.map((_, index) => results[index] ?? unreadable)
   }
 
   return {
     read: (job, group, signal) =>
-      job.texts.length === 0 ? Promise.resolve([]) : turns.take(group, signal, () => readAll(job, signal)),
-  }
-}
-
-/** So many at once, of each group one: nobody's calendar keeps another group waiting. */
-function createTurns(atOnce: number) {
-  const running = new Set<string>()
-  let waiting: { group: string; begin(): void }[] = []
-  const next = () => {
-    while (running.size < atOnce) {
-      const one = waiting.find(({ group }) => !running.has(group))
-      if (!one) return
-      waiting = waiting.filter(other => other !== one)
-      running.add(one.group)
-      one.begin()
-    }
-  }
-  return {
-    async take<Result>(group: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-      signal.throwIfAborted()
-      await new Promise<void>((resolve, reject) => {
-        const abort = () => {
-          waiting = waiting.filter(other => other !== one)
-          reject(signal.reason)
-        }
-        const one = {
-          group,
-          begin: () => {
-            signal.removeEventListener('abort', abort)
-            resolve()
-          },
-        }
-        signal.addEventListener('abort', abort, { once: true })
-        waiting.push(one)
-        next()
-      })
-      try {
-        return await work()
-      } finally {
-        running.delete(group)
-        next()
-      }
-    },
+      job.texts.length === 0 ? Promise.resolve([]) : turns.run(group, signal, () => readAll(job, signal)),
   }
 }

@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { findProgram } from '../../base/programs.ts'
-import { calendarsSchema } from '../../config/calendars.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { createDavFetch } from './dav-fetch.ts'
 import { openServer } from './server.ts'
+import { calendarsSchema } from './settings.ts'
 
 /** Servers that are broken, full, far away or up to something. What good ones do is tried with a real one. */
 async function serve(listener: RequestListener, secure?: { key: Buffer; cert: Buffer }): Promise<string> {

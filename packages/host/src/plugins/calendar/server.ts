@@ -6,13 +6,13 @@ import {
   propfind,
   updateCalendarObject,
 } from 'tsdav'
-import type { CalendarAccount } from '../../config/calendars.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { createDavFetch } from './dav-fetch.ts'
 import { dayMs, type Range } from './days.ts'
 import { objectName } from './event-id.ts'
 import type { Nameable } from './names.ts'
 import { hasStatus, ServerProblem } from './problems.ts'
+import type { CalendarAccount } from './settings.ts'
 
 export interface RemoteCalendar extends Nameable {
   url: string

@@ -3,12 +3,17 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import {
+  isRadicaleMissing,
+  passwordOf,
+  type Radicale,
+  startRadicale,
+} from '../../../../testing/src/radicale.ts'
 import type { ServiceContext } from '../../commands/service-tools.ts'
-import { calendarsSchema } from '../../config/calendars.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { createCalendarService } from './service.ts'
+import { calendarsSchema } from './settings.ts'
 import { object, ownZone, vevent } from './testing/objects.ts'
-import { isRadicaleMissing, passwordOf, type Radicale, startRadicale } from './testing/radicale.ts'
 
 /** The tools against a real server: two people’s accounts, groups that may use one, both or none. */
 const missing = isRadicaleMissing() ? 'radicale' : undefined

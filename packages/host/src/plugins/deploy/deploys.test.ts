@@ -6,11 +6,13 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { WorkContext } from '../../commands/service-tools.ts'
 import { type ConfigInput, configSchema } from '../../config.ts'
+import type { PluginHost } from '../../plugin-api/types.ts'
 import { openStore } from '../../store/sqlite.ts'
 import { handoverFile, readHandover, writeHandover } from '../../supervisor/handover.ts'
+import { isFor, takeSupervisor, whenSupervisorEnds } from '../../supervisor/supervised.ts'
 import { makeRepository } from '../../supervisor/testing.ts'
 import { createDeploys } from './deploys.ts'
-import { isFor, takeSupervisor, whenSupervisorEnds } from './supervised.ts'
+import { createDeployTable } from './table.ts'
 
 const log = pino({ level: 'silent' })
 const patience = { timeout: 20_000 }
@@ -44,19 +46,37 @@ function open(settings: ConfigInput['deploy'] = {}) {
   const first = commit('one')
   const handover = handoverFile(data)
   const restarts: number[] = []
-  const begin = (more: { isSupervised?: boolean } = {}) =>
-    createDeploys({
-      settings: configSchema.parse({ deploy: { enabled: 'yes', directory, ...settings } }).deploy,
+  const { sql } = store.pluginTables({ name: 'deploy', tables: ['deploys'] })
+  const transaction: PluginHost['transaction'] = work =>
+    store.transaction(kernel => work(kernel, effect => called.push(effect.kind)))
+  const called: string[] = []
+  const table = createDeployTable({ sql, transaction })
+  const begin = (more: { isSupervised?: boolean } = {}) => {
+    const closing = new AbortController()
+    const deploys = createDeploys({
+      host: {
+        settings: configSchema.parse({ deploy: { enabled: 'yes', directory, ...settings } }).deploy,
+        store,
+        transaction,
+        environment: process.env,
+        signal: closing.signal,
+        log,
+        fault: () => {},
+        now: () => new Date(),
+      },
+      table,
       handover,
       isSupervised: more.isSupervised ?? true,
-      store,
-      environment: process.env,
       restart: code => restarts.push(code),
-      told: () => {},
-      log,
-      fault: () => {},
-      now: Date.now,
     })
+    return {
+      ...deploys,
+      stop() {
+        closing.abort(new Error('The host is stopping.'))
+        return deploys.stop()
+      },
+    }
+  }
   const call = (deploys: ReturnType<typeof begin>, seq: number, input: object, signal?: AbortSignal) => {
     const context: WorkContext = {
       group: { folder: 'main', jid: 'local:main', name: 'Main', main: true },
@@ -83,7 +103,9 @@ function open(settings: ConfigInput['deploy'] = {}) {
     begin,
     call,
     told: () => store.agents.incoming({ group: 'main' }).map(({ text }) => text),
-    last: () => store.deploys.list(1)[0],
+    /** what the rest of the host is told */
+    called,
+    last: () => table.list(1)[0],
   }
 }
 
@@ -188,6 +210,7 @@ test('the next process answers, resumes the agent with its own session, and does
   await third.up()
   expect(await one.call(third, 7, {})).toMatchObject({ status: 'deployed' })
   expect(one.told()).toEqual(['go on'])
+  expect(one.called).toEqual(['agent_called'])
   expect(one.store.agents.session('main')).toBe('s-1')
   expect(readHandover(one.handover)).toMatchObject({ status: 'up', reason: null })
 })

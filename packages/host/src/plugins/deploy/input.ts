@@ -1,5 +1,8 @@
 import { z } from 'zod'
 
+/** what a deploy is to tell the next run, until it does: what its words were written in */
+export const deployContext = (request: number): string => `deploy:${request}`
+
 /** What the command asks for, as it is kept until it is done. */
 export const deployInput = z.object({
   rebuild: z.boolean(),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { markedProcesses, markOf, type ProcessEntry, runningProcesses, signal } from '../../base/processes.ts'
+import { type ProcessEntry, platform } from '../../base/platform.ts'
+import { markedProcesses, markOf, signal } from '../../base/processes.ts'
 
 /**
  * The processes of jobs. A job's are those of its process group, those that carry its mark, wherever they went, and
@@ -27,7 +28,7 @@ function follow(firstOf: (all: readonly ProcessEntry[]) => ReadonlySet<number>):
   let known: ReadonlySet<string> = new Set()
 
   const members = (): number[] => {
-    const all = runningProcesses().filter(({ pid }) => pid !== process.pid)
+    const all = platform.processes().filter(({ pid }) => pid !== process.pid)
     const found = new Set(firstOf(all))
     for (const entry of all) if (known.has(nameOf(entry))) found.add(entry.pid)
     for (let before = -1; before !== found.size; ) {

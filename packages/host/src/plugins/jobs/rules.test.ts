@@ -8,8 +8,8 @@ import { createJobRules } from './rules.ts'
 const root = { name: 'root', uid: 0 }
 const someone = { name: 'someone', uid: 1000 }
 
-function open(hostJobs: ConfigInput['hostJobs'], own = someone, agents: ConfigInput['agents'] = {}) {
-  return createJobRules(configSchema.parse({ hostJobs, agents }), () => own)
+function open(hostJobs: ConfigInput['hostJobs'], own = someone, runsAgents = true) {
+  return createJobRules(configSchema.parse({ hostJobs }).hostJobs, runsAgents, () => own)
 }
 
 function openGround() {
@@ -24,7 +24,7 @@ const job = { name: 'job', command: 'true', cwd: null, user: null, timeout_secon
 test('there are none unless they are switched on, where tasks are run', () => {
   expect(open({})).toBeUndefined()
   expect(open({ directories: ['/tmp'] })).toBeUndefined()
-  expect(open({ enabled: 'yes', directories: ['/tmp'] }, someone, { enabled: 'no' })).toBeUndefined()
+  expect(open({ enabled: 'yes', directories: ['/tmp'] }, someone, false)).toBeUndefined()
   expect(open({ enabled: 'yes' })?.settle(job)).toMatchObject({ error: { code: 'unavailable' } })
 })
 

@@ -2,20 +2,24 @@ import { realpathSync, statSync } from 'node:fs'
 import { resolve, sep } from 'node:path'
 import type { HostJob } from '@hatchway/protocol'
 import { type Refused, refused } from '../../base/outcome.ts'
-import type { JobRules } from '../../commands/types.ts'
-import type { Config } from '../../config.ts'
 import { type Account, ownAccount } from './accounts.ts'
+import type { HostJobsSettings } from './settings.ts'
+
+export interface JobRules {
+  /** with the usual directory and user where it names none, or why it may not run as things are now */
+  settle(job: HostJob): HostJob | Refused
+}
 
 /**
  * What the configuration lets jobs do: asked when one is scheduled, and again each time before it runs. Undefined: it
  * lets none run. The answer to whoever asks never tells which other directories there are.
  */
 export function createJobRules(
-  { hostJobs, agents }: Pick<Config, 'hostJobs' | 'agents'>,
+  { enabled, directories, users, longestSeconds }: HostJobsSettings,
+  runsAgents: boolean,
   whom: () => Pick<Account, 'name' | 'uid'> = ownAccount,
 ): JobRules | undefined {
-  if (hostJobs.enabled === 'no' || agents.enabled === 'no') return undefined
-  const { directories, users, longestSeconds } = hostJobs
+  if (enabled === 'no' || !runsAgents) return undefined
   const [usualDirectory] = directories
   const own = whom()
 

@@ -1,4 +1,4 @@
-import type { ConfiguredValue, LentServer } from '../../config/mcp.ts'
+import type { ConfiguredValue, LentServer } from './settings.ts'
 
 /** What a server is given of the host's environment: three harmless variables, and what the configuration names. */
 const harmless = ['PATH', 'HOME', 'LANG']

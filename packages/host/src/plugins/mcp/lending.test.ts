@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type LentServer, lentServersSchema } from '../../config/mcp.ts'
 import { lendingOf } from './lending.ts'
+import { type LentServer, lentServersSchema } from './settings.ts'
 
 const settings = (more: object = {}): LentServer => {
   const parsed = lentServersSchema.parse({ git: { command: 'git-server', ...more } }).git

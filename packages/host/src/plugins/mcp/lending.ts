@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { LaterTool } from '../../commands/service-tools.ts'
-import type { LentServer } from '../../config/mcp.ts'
 import { defaultAnswerBytes, defaultTimeoutMs } from '../../services/define.ts'
+import type { LentServer } from './settings.ts'
 
 /** A tool of a server as agents are shown it, and what it is called there. */
 export interface Lent extends Omit<LaterTool, 'call' | 'check' | 'kind'> {

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import type { LaterTool, Service, ServiceContext } from '../../commands/service-tools.ts'
-import type { LentServer, LentServers } from '../../config/mcp.ts'
 import { defaultAnswerBytes, ServiceRefusal } from '../../services/define.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { type Lent, lendingOf } from './lending.ts'
 import { createServerLifetime, type ServerLifetime } from './server-lifetime.ts'
 import type { Session } from './session.ts'
+import type { LentServer, LentServers } from './settings.ts'
 import { type Timing, usualTiming } from './timing.ts'
 
 export interface LentServersOptions {

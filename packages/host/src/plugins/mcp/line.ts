@@ -1,11 +1,11 @@
 import type * as Library from '@modelcontextprotocol/client'
 import type { Transport } from '@modelcontextprotocol/client'
-import type { LentServer } from '../../config/mcp.ts'
-import { within } from '../../sandboxes/child.ts'
+import { within } from '../../base/pause.ts'
 import { environmentFor, headersFor } from './credentials.ts'
 import { Misconfigured, shortened } from './failure.ts'
 import { httpTransport } from './http.ts'
 import { startProgram } from './program.ts'
+import type { LentServer } from './settings.ts'
 import { stdioTransport } from './stdio.ts'
 
 /** A way to a server and back: a program of ours, or an address. */

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { runningProcesses } from '../../base/processes.ts'
-import { until } from '../../sandboxes/child.ts'
+import { until } from '../../base/pause.ts'
+import { platform } from '../../base/platform.ts'
 import { lend, oddServer, type Rig, script } from './testing/rig.ts'
 
 /** Programs that do not do what a server should. Each is a real process. */
@@ -15,7 +15,7 @@ import { lend, oddServer, type Rig, script } from './testing/rig.ts'
 const odd = { command: [process.execPath, oddServer] }
 const fresh = () => join(mkdtempSync(join(tmpdir(), 'lent-')), 'file')
 const appears = (file: string) => until(20_000, () => existsSync(file))
-const isRunning = (pid: number) => runningProcesses().some(entry => entry.pid === pid)
+const isRunning = (pid: number) => platform.processes().some(entry => entry.pid === pid)
 const ends = (pid: number) => until(20_000, () => !isRunning(pid))
 
 const shell = (code: string) => ({ command: ['/bin/sh', '-c', code] })
@@ -29,7 +29,7 @@ const pidOf = async (rig: Rig) => Number(await textOf(rig.call('odd_who')))
 
 describe('a server that cannot be started', () => {
   test('is not there: the state says so, and it is tried again with pauses', async () => {
-    const rig = lend({ command: '/no/such/program' }, { pausesMs: [1, 1, 60_000] })
+    const rig = lend({ command: '/no/such/program' }, { pauseMs: failures => (failures < 3 ? 1 : 60_000) })
     await rig.until(({ text }) => text === 'It could not be started.\nThere is no program /no/such/program.')
     // Two short pauses and a long one: what happens after each try is logged.
     await until(20_000, () => rig.warnings.length === 3)
@@ -80,15 +80,15 @@ describe('a server that cannot be started', () => {
     const rig = lend(shell(`trap '' TERM; echo $$ >> ${file}; sleep 600 & sleep 600`), {
       connectMs: 300,
       graceMs: 50,
-      pausesMs: [0],
+      pauseMs: () => 0,
     })
     const pids = () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map(Number) : [])
     await until(20_000, () => pids().length >= 2)
     const [first = 0] = pids()
     expect(isRunning(first)).toBe(false)
-    expect(runningProcesses().filter(({ group }) => group === first)).toEqual([])
+    expect(platform.processes().filter(({ group }) => group === first)).toEqual([])
     await rig.service.stop?.()
-    for (const pid of pids()) expect(runningProcesses().filter(({ group }) => group === pid)).toEqual([])
+    for (const pid of pids()) expect(platform.processes().filter(({ group }) => group === pid)).toEqual([])
   })
 
   test('a variable it needs is not there: nothing is started, and the state says which', async () => {
@@ -151,7 +151,7 @@ describe('a server that fails at work', () => {
   })
 
   test('is away for longer: calls wait for a moment and then say why it is not there', async () => {
-    const rig = lend(odd, { pausesMs: [60_000], waitMs: 50 })
+    const rig = lend(odd, { pauseMs: () => 60_000, waitMs: 50 })
     await rig.up()
     await expect(rig.call('odd_crash', { file: fresh() })).rejects.toThrow()
     await expect(rig.call('odd_who')).rejects.toMatchObject({

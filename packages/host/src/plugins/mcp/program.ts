@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
-import { markedProcesses, markOf, markVariable, runningProcesses, signal } from '../../base/processes.ts'
-import { until, within } from '../../sandboxes/child.ts'
+import { until, within } from '../../base/pause.ts'
+import { platform } from '../../base/platform.ts'
+import { markedProcesses, markOf, markVariable, signal } from '../../base/processes.ts'
 import { NotOpened } from './failure.ts'
 
 /**
@@ -68,7 +69,8 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
 
   const members = () => [
     ...new Set([
-      ...runningProcesses()
+      ...platform
+        .processes()
         .filter(entry => entry.group === pid)
         .map(entry => entry.pid),
       ...markedProcesses('mcp', 'lent', runId).map(entry => entry.pid),

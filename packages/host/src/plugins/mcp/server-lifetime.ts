@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { LentServer } from '../../config/mcp.ts'
+import { pause } from '../../base/pause.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { failureOf, Misconfigured, NotOpened } from './failure.ts'
 import { openSession, type Session } from './session.ts'
+import type { LentServer } from './settings.ts'
 import type { Timing } from './timing.ts'
 
 /**
@@ -91,7 +91,7 @@ export function createServerLifetime(options: ServerLifetimeOptions): ServerLife
       }
       if (stopping.signal.aborted) break
       if (upMs >= timing.steadyMs) failures = 0
-      const pauseMs = timing.pausesMs[Math.min(failures++, timing.pausesMs.length - 1)] ?? 0
+      const pauseMs = timing.pauseMs(++failures)
       log.warn({ ...last, pauseMs }, 'the server is not up; it is started again after a pause')
       enter({ is: 'pausing', ...last })
       await pause(pauseMs, stopping.signal)
@@ -186,14 +186,6 @@ export function createServerLifetime(options: ServerLifetimeOptions): ServerLife
         text: [`It ${reasonOf()}.`, phase.detail].filter(text => text !== '').join('\n'),
       }
     },
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, { signal })
-  } catch (error) {
-    if (!signal.aborted) throw error
   }
 }
 

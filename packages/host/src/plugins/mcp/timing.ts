@@ -1,3 +1,5 @@
+import { backoff } from '../../base/retry.ts'
+
 /** How patient the host is with a lent server. */
 export interface Timing {
   /** from its start until it has said who it is; `npx` may have to fetch it first */
@@ -10,8 +12,8 @@ export interface Timing {
   waitMs: number
   /** for an end of its own accord, and again after SIGTERM */
   graceMs: number
-  /** between two starts, longer each time */
-  pausesMs: readonly number[]
+  /** between two starts, after so many that failed */
+  pauseMs(failures: number): number
   /** up for so long, it starts with the shortest pause again */
   steadyMs: number
   /** between the word that its tools are others and the look at them */
@@ -24,7 +26,7 @@ export const usualTiming: Timing = {
   pingMs: 5000,
   waitMs: 5000,
   graceMs: 2000,
-  pausesMs: [250, 1000, 4000, 15_000, 60_000],
+  pauseMs: backoff({ firstMs: 250, longestMs: 60_000, factor: 4 }),
   steadyMs: 60_000,
   settleMs: 250,
 }

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import type { Service, ServiceContext } from '../../commands/service-tools.ts'
 import type { TrustLabels } from '../../guard/labels.ts'
 import { defineService, ServiceRefusal } from '../../services/define.ts'
-import { openMemoryThread } from '../../store/memories/open.ts'
-import type { MemoryLimits, MemoryRequest } from '../../store/memories/types.ts'
+import { openMemoryThread } from './database/open.ts'
+import type { MemoryLimits, MemoryRequest } from './database/types.ts'
 
 /**
  * What an agent keeps for later. Each group has a file of its own, so none sees another's memories, and a large one

@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { temporaryFolder } from '../../../proof/live.ts'
+import { temporaryFolder } from '../../../../testing/src/folders.ts'
 import { createLayout, layoutOf } from '../../base/layout.ts'
 import type { Effect } from '../../commands/types.ts'
 import { configSchema } from '../../config.ts'
 import { openStore } from '../../store/sqlite.ts'
-import { createPeriodicAgents } from './periodic.ts'
+import { createPeriodicAgents } from './agents.ts'
+import { createPeriodicTable } from './table.ts'
 
 async function open(openTasks = 1000) {
   const data = temporaryFolder('periodic')
@@ -17,14 +18,21 @@ async function open(openTasks = 1000) {
   onTestFinished(() => store.close())
   const effects: Effect[] = []
   const { timezone, limits } = configSchema.parse({ timezone: 'UTC' })
-  const agents = createPeriodicAgents({
-    config: { timezone, limits: { ...limits, openTasks } },
-    layout,
-    owners: () => undefined,
-    store,
-    effects: { apply: all => void effects.push(...all) },
-    now: () => new Date('2026-01-15T12:00:00.000Z'),
-  })
+  const { sql } = store.pluginTables({ name: 'periodic', tables: ['periodic_agents'] })
+  const agents = createPeriodicAgents(
+    {
+      timezone,
+      limits: { ...limits, openTasks },
+      layout,
+      owners: () => undefined,
+      group: store.group,
+      groups: store.groups,
+      transaction: work =>
+        store.transaction(transaction => work(transaction, effect => void effects.push(effect))),
+      now: () => new Date('2026-01-15T12:00:00.000Z'),
+    },
+    createPeriodicTable(sql),
+  )
   const create = (change: object, seen?: { corrupted: boolean; secret: boolean }) =>
     agents.create(
       { name: 'Relay', schedule: '0 7 * * *', prompt: 'look', context_mode: undefined, ...change },

@@ -1,7 +1,7 @@
-import type { Repo } from '../../config/repos.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import type { Report } from './inside.ts'
 import { listedFiles } from './scripts.ts'
+import type { Repo } from './settings.ts'
 
 /** What a sync came to. */
 export interface SyncAnswer {

@@ -1,8 +1,8 @@
 import type { Fault } from '../../base/fault.ts'
-import type { Repo } from '../../config/repos.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { branchOf } from './answers.ts'
 import type { OperatorsRepository } from './operator.ts'
+import type { Repo } from './settings.ts'
 
 /** The last step of a sync: what is sound goes to where the operator has it. */
 export interface Delivery {

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import type { Work } from '../../commands/service-tools.ts'
 import { finished } from '../../commands/sessions.ts'
-import type { Effects } from '../../outcomes/effects.ts'
+import type { PluginHost } from '../../plugin-api/types.ts'
 import { ServiceRefusal } from '../../services/define.ts'
-import type { Store } from '../../store/types.ts'
 import { approvedIn, type Worktrees } from './worktrees.ts'
 
 const inputSchema = z.object({ run_id: z.string(), occurrence_id: z.string() })
@@ -12,47 +11,34 @@ const inputSchema = z.object({ run_id: z.string(), occurrence_id: z.string() })
  * The end of a scheduled run whose commits are merged with it: first they are, then it is done. If they cannot be, the
  * run goes on, and its agent is told what is in the way. Asked again after a restart, it is merged already.
  */
-export const createFinishedWork = (options: {
-  worktrees: Pick<Worktrees, 'sync' | 'work'>
-  store: Pick<Store, 'transaction'>
-  effects: Pick<Effects, 'apply'>
-  now(): number
-}): Work => ({
+export const createFinishedWork = (
+  host: Pick<PluginHost, 'transaction' | 'now'>,
+  worktrees: Pick<Worktrees, 'sync' | 'work'>,
+): Work => ({
+  ...worktrees.work,
   name: 'finished_work',
-  repeatable: true,
-  timeoutMs: options.worktrees.work.timeoutMs,
-  ...(options.worktrees.work.evidence ? { evidence: options.worktrees.work.evidence } : {}),
   async call(input, { group: { folder }, requestId, seq, signal, progress }) {
     const { run_id, occurrence_id } = inputSchema.parse(input)
-    const merged = await options.worktrees.sync(folder, {
-      id: String(seq),
-      requestId,
-      actor: 'agent',
-      approved: approvedIn(input),
-      signal,
-      progress,
-    })
-    const isDone = options.store.transaction(transaction => {
-      const done = transaction.finishOccurrence(occurrence_id, finished, options.now())
-      if (done) {
-        transaction.audit({
-          at: options.now(),
-          group: folder,
-          actor: 'agent',
-          action: 'finished_work',
-          summary: `end the scheduled run ${run_id} as done, with its commits merged`,
-          outcome: 'allowed',
-          requestId,
-        })
-      }
-      return done
+    const approved = approvedIn(input)
+    const merged = await worktrees.sync(folder, { id: String(seq), requestId, approved, signal, progress })
+    const isDone = host.transaction((transaction, notify) => {
+      const at = host.now().getTime()
+      if (!transaction.finishOccurrence(occurrence_id, finished, at)) return false
+      transaction.audit({
+        at,
+        group: folder,
+        actor: 'agent',
+        action: 'finished_work',
+        summary: `end the scheduled run ${run_id} as done, with its commits merged`,
+        outcome: 'allowed',
+        requestId,
+      })
+      notify({ kind: 'run_finished', folder, runId: run_id })
+      notify({ kind: 'tasks_changed', folder })
+      notify({ kind: 'session_over', folder, runId: run_id })
+      return true
     })
     if (!isDone) throw new ServiceRefusal('wrong_state', `${merged.message} The run had ended already.`)
-    options.effects.apply([
-      { kind: 'run_finished', folder, runId: run_id },
-      { kind: 'tasks_changed', folder },
-      { kind: 'session_over', folder, runId: run_id },
-    ])
     return { status: 'finished', run_id, message: merged.message }
   },
 })

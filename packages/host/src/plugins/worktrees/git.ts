@@ -1,12 +1,17 @@
 import { spawn } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
+import { abortable, until, within } from '../../base/pause.ts'
+import { markedProcesses, markOf, markVariable, signal as send } from '../../base/processes.ts'
 import { findProgram } from '../../base/programs.ts'
 
 /** Git on the host. It only ever runs in repositories that no agent can write to. */
 export interface GitCall {
-  /** the repository */
+  /** the repository, or a checkout of it */
   at: string
+  /** the repository, where it outlives this process: git that an earlier process left in it ends first */
+  lasting?: string
   args: readonly string[]
   environment: Readonly<Record<string, string>>
   /** whom it runs as; undefined: ourselves */
@@ -47,6 +52,7 @@ const always = [
 /** Never throws for what git itself says: that is in the answer. */
 export async function callGit(call: GitCall): Promise<GitAnswer> {
   call.signal.throwIfAborted()
+  if (call.lasting !== undefined) await abortable(isFree(call.lasting), call.signal)
   const program = findProgram('git')
   if (program === undefined) return { code: null, stdout: '', stderr: '', ended: 'git is not on this host' }
   const git = [program, ...always, '-C', call.at, ...call.args]
@@ -62,6 +68,33 @@ export async function callGit(call: GitCall): Promise<GitAnswer> {
   }
 }
 
+const thisProcess = randomUUID()
+const markKind = 'git'
+const markName = (repository: string) => createHash('sha256').update(repository).digest('hex').slice(0, 32)
+const left = new Map<string, Promise<void>>()
+/** git at its slowest is given less */
+const leftMs = 300_000
+
+/**
+ * Git goes on when its host is killed, and holds locks meanwhile: a sync that began beside it would find the repository
+ * locked or half changed. Once for each repository, before its first call in this process.
+ */
+function isFree(repository: string): Promise<void> {
+  const known = left.get(repository)
+  if (known) return known
+  const strangers = () =>
+    markedProcesses(markKind, markName(repository)).filter(({ runId }) => runId !== thisProcess)
+  const wait = async () => {
+    if (await until(leftMs, () => strangers().length === 0)) return
+    // Asked to end, git takes its locks away.
+    for (const { pid } of strangers()) send(pid, 'SIGTERM')
+    await until(graceMs, () => strangers().length === 0)
+  }
+  const waiting = wait()
+  left.set(repository, waiting)
+  return waiting
+}
+
 async function run(
   command: string,
   args: readonly string[],
@@ -72,7 +105,14 @@ async function run(
   // A session of its own: no terminal to ask anybody at, and everything it starts ends with it.
   const child = spawn(command, args, {
     cwd: '/',
-    env: { ...call.environment, GIT_TERMINAL_PROMPT: '0', GIT_OPTIONAL_LOCKS: '0' },
+    env: {
+      ...call.environment,
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_OPTIONAL_LOCKS: '0',
+      ...(call.lasting === undefined
+        ? {}
+        : { [markVariable]: markOf(markKind, markName(call.lasting), thisProcess) }),
+    },
     stdio: [input ?? 'ignore', 'pipe', 'pipe'],
     detached: true,
     ...(call.user ?? {}),
@@ -80,20 +120,16 @@ async function run(
   const { stdout, stderr } = child
   if (!stdout || !stderr) throw new Error('git has no output')
   let ended: string | undefined
-  const send = (name: NodeJS.Signals) => {
+  const sendAll = (name: NodeJS.Signals) => {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-    try {
-      process.kill(-child.pid, name)
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
-    }
+    send(-child.pid, name)
   }
   let last: NodeJS.Timeout | undefined
   // Asked to end, git takes its locks away.
   const end = (why: string) => {
     ended ??= why
-    send('SIGTERM')
-    last ??= setTimeout(() => send('SIGKILL'), graceMs)
+    sendAll('SIGTERM')
+    last ??= setTimeout(() => sendAll('SIGKILL'), graceMs)
   }
   const parts: Buffer[] = []
   let size = 0
@@ -119,7 +155,7 @@ async function run(
       child.once('exit', resolve)
     })
     // Whatever it left running in its group may hold the pipes.
-    await Promise.race([Promise.all([finished(stdout), finished(stderr)]), pause(1000)])
+    await within(1000, Promise.all([finished(stdout), finished(stderr)]))
     return {
       code: ended === undefined ? code : null,
       stdout: Buffer.concat(parts).toString('utf8'),
@@ -134,8 +170,6 @@ async function run(
     stderr.destroy()
   }
 }
-
-const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms).unref())
 
 /** For repositories of our own: nobody's settings count. */
 export const ownEnvironment = (system?: string): Record<string, string> => ({

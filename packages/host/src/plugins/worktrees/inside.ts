@@ -1,19 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
-import type { Mount, Sandbox, SandboxSpec } from '../../sandboxes/types.ts'
+import type { Room } from '../../runs/hooks.ts'
+import type { Mount } from '../../sandboxes/types.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { type State, states } from './scripts.ts'
 import { visibleEnd, visibleLine } from './words.ts'
 
-/** Where git may be run for a group: in a sandbox like its agent's, as the same user, and with nothing but these mounts. */
-export interface Room {
-  sandbox: Sandbox
-  installation: string
-  image: string | undefined
-  user: SandboxSpec['user']
-  limits: SandboxSpec['limits']
-}
-
+/** A script that is run for a group: in a sandbox like its agent's, as the same user, and with nothing but these mounts. */
 export interface Errand {
   folder: string
   script: string

@@ -1,18 +1,10 @@
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Layout } from '../../base/layout.ts'
-import type { Repo } from '../../config/repos.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { callGit, type GitAnswer, ownEnvironment } from './git.ts'
 import { type OperatorsRepository, startingRefs } from './operator.ts'
+import type { Repo } from './settings.ts'
 import { visibleEnd } from './words.ts'
-
-/**
- * The host's copy of the one branch that agents begin from, with all its objects and no link to any other repository.
- * Sandboxes see it read-only: as what they fetch from, and as the store of the objects that all of them share.
- */
-export const mirrorPath = (layout: Pick<Layout, 'repos'>, name: string): string =>
-  join(layout.repos, `${name}.git`)
 
 /** What git in a sandbox is told, in a file that no agent can change: also what it starts reads it. */
 export const agentSettings = 'agents.gitconfig'
@@ -27,7 +19,11 @@ const settingsText = `[safe]
 
 const refreshMs = 60_000
 
-/** Makes it if need be and brings it up. The branch's tip. */
+/**
+ * A mirror is the host's copy of the one branch that agents begin from, with all its objects and no link to any other
+ * repository. Sandboxes see it read-only: as what they fetch from, and as the store of the objects that all of them
+ * share. This makes it if need be and brings it up. The branch's tip.
+ */
 export async function refreshMirror(
   mirror: string,
   repo: Repo,
@@ -39,7 +35,7 @@ export async function refreshMirror(
   const head = `refs/heads/${repo.branch}`
   const environment = ownEnvironment(join(mirror, agentSettings))
   const git = (args: readonly string[]) =>
-    callGit({ at: mirror, args, environment, timeoutMs: refreshMs, signal })
+    callGit({ at: mirror, lasting: mirror, args, environment, timeoutMs: refreshMs, signal })
   const known = await git(['rev-parse', '--verify', '--quiet', head])
   if (known.code === 0 && known.stdout.trim() === tip) return tip
   const fetched = await git([

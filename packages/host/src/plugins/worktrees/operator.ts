@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import type { Repo } from '../../config/repos.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import { callGit, type GitAnswer, type GitCall } from './git.ts'
+import type { Repo } from './settings.ts'
 import { visibleEnd } from './words.ts'
 
 /**
@@ -45,6 +45,7 @@ export function operatorsRepository(repo: Repo, signal: AbortSignal): OperatorsR
   const git = (args: readonly string[], more: Partial<Pick<GitCall, 'at' | 'input' | 'timeoutMs'>> = {}) =>
     callGit({
       at: path,
+      lasting: path,
       args,
       environment: environmentOf(who),
       user: who,

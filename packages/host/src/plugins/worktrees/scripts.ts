@@ -39,10 +39,22 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 isRebasing() { [ -d "$(git rev-parse --git-path rebase-merge)" ] || [ -d "$(git rev-parse --git-path rebase-apply)" ]; }
 `
 
-/** Where its objects are may have changed with the sandbox; the rest is as it was made unless the agent has changed it. */
+/**
+ * Where its objects are may have changed with the sandbox; the rest is as it was made unless the agent has changed it. A
+ * script that is killed leaves its mark, and the next one removes the locks of its git. `was`: what it was at.
+ */
 const connect = `
 if [ -L .git ] || { [ -e .git ] && [ ! -d .git ]; }; then fail ".git is not a directory"; fi
-if [ ! -e .git ]; then
+mark=.git/hatchway-script
+was=$(cat "$mark" 2>/dev/null)
+if [ -n "$was" ]; then
+  rm -f .git/index.lock .git/config.lock .git/HEAD.lock .git/packed-refs.lock
+  [ ! -d .git/refs ] || find .git/refs -name '*.lock' -type f -exec rm -f {} +
+fi
+[ -e .git ] || was=new
+mkdir -p .git && echo "\${was:-begun}" > "$mark" || fail "the worktree cannot be written to"
+trap 'rm -f "$mark"' EXIT
+if [ "$was" = new ]; then
   format=$(git --git-dir="$MIRROR" rev-parse --show-object-format) || fail "the repository cannot be read"
   git init -q --template= --object-format="$format" . || fail "git init failed"
 fi
@@ -55,13 +67,19 @@ git fetch -q --no-tags --no-recurse-submodules origin || fail "git fetch failed"
 `
 
 export const prepareScript = `${beginning}${connect}
+# The agent has not run since: nobody but the script that was killed has begun this.
+if [ "$was" = rebase ] && isRebasing; then git rebase --abort || fail "git rebase --abort failed"; fi
 if ! git rev-parse -q --verify "refs/heads/$BRANCH" >/dev/null; then
   rm -f .git/index.lock
-  git update-ref "refs/heads/$BRANCH" "refs/remotes/origin/$UPSTREAM" &&
+  force=
+  [ "$was" != laying ] || force=-f
+  echo laying > "$mark"
   git symbolic-ref HEAD "refs/heads/$BRANCH" &&
   git config "branch.$BRANCH.remote" origin && git config "branch.$BRANCH.merge" "refs/heads/$UPSTREAM" &&
-  git read-tree HEAD && git checkout-index -a -q || true
+  git read-tree "refs/remotes/origin/$UPSTREAM" && git checkout-index -a -q $force || true
   git update-index -q --refresh || true
+  # Last: a branch that is there has its files.
+  git update-ref "refs/heads/$BRANCH" "refs/remotes/origin/$UPSTREAM" || true
 fi
 git rev-parse -q --verify "refs/heads/$BRANCH" >/dev/null || fail "its branch could not be made"
 say "state nothing"
@@ -92,6 +110,7 @@ if [ -n "$changes" ]; then
   say ""
   exit 0
 fi
+echo rebase > "$mark"
 git -c core.hooksPath=/dev/null rebase -q "refs/remotes/origin/$UPSTREAM"
 code=$?
 if isRebasing; then stopped; fi

@@ -12,7 +12,7 @@ import type { ContainerProtocol, OutputReader } from './types.ts'
 
 /**
  * The containers of other projects, as they are: they read one JSON document and print what they have to say between
- * two markers, any number of times in a run (dialects.md).
+ * two markers, any number of times in a run.
  */
 const outputSchema = z.object({
   // An interrupted turn has ended, too, with whatever it came to.
@@ -24,7 +24,7 @@ const outputSchema = z.object({
 
 const blockLimit = 1_000_000
 
-/** Never quoted: what an agent prints is its own. */
+/** A notice never quotes what the agent printed. */
 export const notice = (text: string): RunEvent => ({ type: 'step', kind: 'notice', text })
 
 export const eventOf = ({ status, result, newSessionId, error }: z.infer<typeof outputSchema>): RunEvent =>

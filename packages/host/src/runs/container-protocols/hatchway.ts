@@ -24,7 +24,6 @@ const eventOf = (line: string): RunEvent | undefined => {
 
 /** Hatchway's own runner: one document on standard input, events on standard output. */
 export const hatchway: ContainerProtocol = {
-  dialect: 'hatchway',
   mountPoint: '/workspace/ipc',
   ownRunner: true,
   namesUsed: true,

@@ -3,7 +3,6 @@ import type { ContainerProtocol } from './types.ts'
 
 export const mdclaw: ContainerProtocol = {
   ...foreign,
-  dialect: 'mdclaw',
   mountPoint: '/ipc',
   // It works there, and keeps its transcripts there.
   groupAt: () => ['/data'],

@@ -4,7 +4,6 @@ import type { ContainerProtocol } from './types.ts'
 
 export const nanoclaw: ContainerProtocol = {
   ...foreign,
-  dialect: 'nanoclaw',
   stdin: start => JSON.stringify(stdinOf(start, nanoclawPrompt)),
   environment: start => environmentOf('NANOCLAW', start),
   createReader: readResults('NANOCLAW'),

@@ -43,7 +43,6 @@ const firstMessage = (start: RunStart) => {
 
 export const novabot: ContainerProtocol = {
   ...foreign,
-  dialect: 'novabot',
   namesUsed: true,
   stdin: start => JSON.stringify(documentOf(start)),
   environment: start => ({

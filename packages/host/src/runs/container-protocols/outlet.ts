@@ -11,12 +11,12 @@ import { notice } from './foreign.ts'
 import type { Outlet } from './types.ts'
 
 /**
- * What a container says in files. Nothing is done for a file before it is gone: one that cannot be removed would
- * otherwise be heard again and again. Nothing but a regular file is read, in a directory held by its
- * handle, and no look takes more than a part of what a flood leaves there.
+ * Reads the events that a container puts down as files. A file is removed before its events are handled: one that cannot
+ * be removed would otherwise be handled again and again. Only regular files are read, in a directory held by its handle,
+ * and only a part of a flood at a time.
  */
 export interface OutletReader {
-  /** what has come, oldest first; `last`: nobody is writing any more */
+  /** new files, oldest first; `last`: nobody is writing any more */
   look(last: boolean): Iterable<Said>
 }
 
@@ -107,7 +107,7 @@ function contentOf(file: string): FileContent | undefined {
   } catch (error) {
     const found = lstatSync(file, { throwIfNoEntry: false })
     if (!found) return undefined
-    // Exchanged for something else between two glances.
+    // It was replaced by something else meanwhile.
     if (errorCode(error) === 'UNKNOWN') throw error
     return { text: '', problem: 'unreadable', inode: found.ino, mtimeUs: found.mtimeMs * 1000, size: 0 }
   }

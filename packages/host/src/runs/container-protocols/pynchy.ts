@@ -79,7 +79,6 @@ const documentOf = (start: RunStart) => ({
 
 export const pynchy: ContainerProtocol = {
   ...foreign,
-  dialect: 'pynchy',
   // Its tool for todos writes its list beside the host's, and renames it.
   rootFiles: ['current_tasks.json', 'available_groups.json', 'todos.json'],
   // Its privileged agent works in the project, which stays on the host; in its place it has its own folder.

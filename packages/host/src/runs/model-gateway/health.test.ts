@@ -22,6 +22,7 @@ function rig(environment: NodeJS.ProcessEnv = { ANTHROPIC_API_KEY: 'sk-of-the-ho
   const told: string[] = []
   const seen = { now: 0, changes: 0 }
   const health = createModelHealth({
+    missingDriver: () => undefined,
     config: { ...configSchema.parse({ agents: { driver } }), data: '' },
     environment,
     tell: ({ folder }, text) => told.push(`${folder}: ${text}`),

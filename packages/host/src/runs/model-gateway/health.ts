@@ -1,12 +1,14 @@
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
+import { drivers } from '../drivers.ts'
 
 /**
  * What the host knows about its model: whether there is a key, and what the model API has answered last. Whatever keeps
  * agents from being answered is said at once, in the chat and to the operator, since agents themselves only try again.
  */
 type ModelCause =
+  | 'driver_missing'
   | 'key_missing'
   | 'key_invalid'
   | 'key_refused'
@@ -20,6 +22,8 @@ export interface ModelProblem {
   cause: ModelCause
   /** the model that is not known; only where it looks like a name, since agents choose it */
   model?: string
+  /** the one that is not installed */
+  driver?: string
 }
 
 export interface ModelHealth {
@@ -35,6 +39,8 @@ export interface ModelHealth {
 export interface ModelHealthOptions {
   config: Config
   environment: NodeJS.ProcessEnv
+  /** a driver of the configuration that is not installed; looked up each time, as installing it needs no restart */
+  missingDriver(): string | undefined
   /** says it in the group's chat */
   tell(group: Group, text: string): void
   /** what `warning` says is no longer the same */
@@ -68,7 +74,7 @@ export function createModelHealth(options: ModelHealthOptions): ModelHealth {
   return {
     note(runId, group, problem, manner) {
       const isNew = latest?.cause !== problem?.cause
-      latest = problem
+      if (problem?.cause !== 'driver_missing') latest = problem
       if (isNew) options.changed()
       if (!problem) {
         ofRun.delete(runId)
@@ -83,6 +89,8 @@ export function createModelHealth(options: ModelHealthOptions): ModelHealth {
     },
     runEnded: runId => void ofRun.delete(runId),
     warning() {
+      const driver = options.missingDriver()
+      if (driver !== undefined) return sentence({ cause: 'driver_missing', driver })
       const problem = (needsKey(config) ? keyProblem(config, environment) : undefined) ?? latest
       return problem && sentence(problem)
     },
@@ -103,10 +111,12 @@ export function keyProblem(config: Config, environment: NodeJS.ProcessEnv): Mode
 /** Whether some group's agent is one that does nothing without a model. */
 export const needsKey = ({ agents, groups }: Config): boolean =>
   agents.enabled === 'yes' &&
-  [agents.driver, ...Object.values(groups).map(({ driver }) => driver)].includes('claude')
+  [agents, ...Object.values(groups)].some(({ driver }) => driver && drivers[driver].model === 'required')
 
-export function sentenceOf({ cause, model }: ModelProblem, keyVariable: string): string {
+export function sentenceOf({ cause, model, driver }: ModelProblem, keyVariable: string): string {
   switch (cause) {
+    case 'driver_missing':
+      return `The driver ${driver} is not installed (driver_missing). Run on the host: npx hatchway agents add ${driver}`
     case 'key_missing':
       return `There is no key for the model: ${keyVariable} is empty where the host runs. Set it and restart Hatchway.`
     case 'key_invalid':

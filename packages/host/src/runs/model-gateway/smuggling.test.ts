@@ -3,8 +3,8 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createRandom, type Random } from '../../../proof/random.ts'
-import { until } from '../../sandboxes/child.ts'
+import { createRandom, type Random } from '../../../../testing/src/random.ts'
+import { until } from '../../base/pause.ts'
 import { serveModel } from './socket.ts'
 
 /**

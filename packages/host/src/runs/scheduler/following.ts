@@ -1,6 +1,6 @@
 import type { Task } from '@hatchway/protocol'
 import { nextRun } from '../../commands/schedule.ts'
-import type { TaskMove } from '../../store/agent-types.ts'
+import type { TaskMove } from '../../store/types.ts'
 
 /**
  * What becomes of a task once its occurrence at `dueAt` is claimed at `now`: due again, always later than both, or

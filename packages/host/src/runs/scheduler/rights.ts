@@ -1,5 +1,6 @@
 import type { Task } from '@hatchway/protocol'
 import { authorise } from '../../commands/policy/permissions.ts'
+import { scheduleTask } from '../../commands/tasks.ts'
 import type { Store } from '../../store/types.ts'
 
 /**
@@ -11,7 +12,7 @@ export function rightsOf(store: Pick<Store, 'group'>): (task: Task) => string | 
     if (!store.group(task.group)) return 'The group it runs in is not registered any more.'
     const creator = store.group(task.created_by)
     if (!creator) return 'The group that answers for it is not registered any more.'
-    const refused = authorise('schedule_task', { kind: 'group', group: creator }, { folder: task.group })
+    const refused = authorise(scheduleTask, { kind: 'group', group: creator }, { folder: task.group })
     return refused && 'The group that answers for it may not run tasks in this group any more.'
   }
 }

@@ -5,11 +5,12 @@ import { type CommandType, commandSchema, type Group, type Outcome, type Task } 
 import { pino } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { createRetries } from '../../base/retry.ts'
-import { perform } from '../../commands/index.ts'
+import { kernelCommands } from '../../commands/index.ts'
+import { createCommands } from '../../commands/registry.ts'
 import { configSchema } from '../../config.ts'
-import type { OccurrenceRow } from '../../store/agent-types.ts'
 import { openStore } from '../../store/sqlite.ts'
 import { groupOf } from '../../store/testing.ts'
+import type { OccurrenceRow } from '../../store/types.ts'
 import { rightsOf } from './rights.ts'
 import { createScheduler, type RunEnd, type SchedulerOptions } from './scheduler.ts'
 
@@ -141,7 +142,7 @@ export function openBench(
       const command = commandSchema.parse({ type, payload })
       const outcome = store.transaction(transaction => {
         const group = transaction.group(who)
-        return perform(command, {
+        return createCommands(kernelCommands).perform(command, {
           transaction,
           actor: group ? { kind: 'group', group } : { kind: 'operator' },
           seq: ++seq,

@@ -1,5 +1,5 @@
+import type { ApprovalRule, ListedApproval, ListedQuestion } from '@hatchway/host/api-types'
 import { useState } from 'react'
-import type { ApprovalRule, ListedApproval, ListedQuestion } from '../../host/answers.ts'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'

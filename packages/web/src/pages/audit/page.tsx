@@ -1,5 +1,5 @@
+import type { AuditEntry, AuditReport, GroupDetails } from '@hatchway/host/api-types'
 import { useCallback, useEffect, useState } from 'react'
-import type { AuditEntry, AuditReport, GroupDetails } from '../../host/answers.ts'
 import { ask, messageOf, pathOf } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'

@@ -1,4 +1,4 @@
-import type { Attachment } from '../../host/answers.ts'
+import type { Attachment } from '@hatchway/host/api-types'
 import { sizeOf } from '../../parts/figures.ts'
 import { visible } from '../../parts/text.ts'
 import { type Chosen, pictures, remove } from './chosen.ts'

@@ -1,5 +1,5 @@
+import type { Attachment } from '@hatchway/host/api-types'
 import { useSyncExternalStore } from 'react'
-import type { Attachment } from '../../host/answers.ts'
 import { csrfHeader, failureOf } from '../../host/ask.ts'
 import { sizeOf } from '../../parts/figures.ts'
 

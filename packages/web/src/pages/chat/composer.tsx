@@ -1,5 +1,5 @@
+import type { Room } from '@hatchway/host/api-types'
 import { type ClipboardEvent, type Ref, useEffect, useRef, useState } from 'react'
-import type { Room } from '../../host/answers.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { ChosenFiles } from './attachments.tsx'
 import { chooseFiles, takeChosen, useChosen } from './chosen.ts'

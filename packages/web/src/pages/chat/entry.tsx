@@ -1,5 +1,5 @@
+import type { Entry } from '@hatchway/host/api-types'
 import { memo } from 'react'
-import type { Entry } from '../../host/answers.ts'
 import { ApprovalCard } from '../../parts/approval-card.tsx'
 import { absolute, timeOf } from '../../parts/figures.ts'
 import { Markdown } from '../../parts/markdown.tsx'

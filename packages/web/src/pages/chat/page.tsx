@@ -1,5 +1,5 @@
+import type { Entry, Room } from '@hatchway/host/api-types'
 import { type DragEvent, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import type { Entry, Room } from '../../host/answers.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Badge, Empty, Loading } from '../../parts/parts.tsx'
 import { visible } from '../../parts/text.ts'

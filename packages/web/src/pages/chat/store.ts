@@ -1,4 +1,3 @@
-import { useSyncExternalStore } from 'react'
 import type {
   Approval,
   Attachment,
@@ -7,7 +6,8 @@ import type {
   Entry,
   QuestionCard,
   Room,
-} from '../../host/answers.ts'
+} from '@hatchway/host/api-types'
+import { useSyncExternalStore } from 'react'
 import { ask, change, messageOf } from '../../host/ask.ts'
 import { chatEvents, feed } from '../../live/streams.ts'
 import type { Choice } from '../../parts/question-card.tsx'

@@ -1,4 +1,4 @@
-import type { RefusedFile } from '../../host/answers.ts'
+import type { RefusedFile } from '@hatchway/host/api-types'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'

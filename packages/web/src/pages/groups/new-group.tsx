@@ -4,6 +4,7 @@ import { useAction } from '../../live/use-action.ts'
 import { Dialog, Field, TextField } from '../../parts/parts.tsx'
 import { announce } from '../../parts/toast.tsx'
 import { go, hrefOf } from '../../shell/route.ts'
+import { folderFor } from './folder.ts'
 
 const dialects = ['hatchway', 'nanoclaw', 'novabot', 'mdclaw', 'pynchy'] as const
 
@@ -21,12 +22,7 @@ export function NewGroup({ hasMain, close, done }: NewGroupProps) {
   const [isMain, setMain] = useState(!hasMain)
   const [needsTrigger, setNeedsTrigger] = useState(false)
   const { attempt, isBusy, trouble } = useAction()
-  const plain = name
-    .toLowerCase()
-    .normalize('NFKD')
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '')
-  const itsFolder = folder ?? plain
+  const itsFolder = folder ?? folderFor(name)
   const itsJid = jid ?? (itsFolder === '' ? '' : `web:${itsFolder}`)
 
   const save = async () => {

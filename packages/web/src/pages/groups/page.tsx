@@ -1,5 +1,5 @@
+import type { GroupDetails } from '@hatchway/host/api-types'
 import { useState } from 'react'
-import type { GroupDetails } from '../../host/answers.ts'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'

@@ -1,5 +1,5 @@
+import type { Command, GroupDetails, Overview } from '@hatchway/host/api-types'
 import { type ReactNode, useEffect, useState } from 'react'
-import type { Command, GroupDetails, Overview } from '../../host/answers.ts'
 import { feed } from '../../live/streams.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { count, counted, longSpanOf, spanOf } from '../../parts/figures.ts'

@@ -1,4 +1,4 @@
-import type { TrafficPoint } from '../../host/answers.ts'
+import type { TrafficPoint } from '@hatchway/host/api-types'
 
 /** What the plot shows: steps of the last hour, oldest first, and what comes each second added to the last of them. */
 export interface Steps {

@@ -1,4 +1,4 @@
-import type { GroupDetails, Run, Transcript } from '../../host/answers.ts'
+import type { GroupDetails, Run, Transcript } from '@hatchway/host/api-types'
 import { change, pathOf } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'

@@ -1,4 +1,4 @@
-import type { Setting, WebSession } from '../../host/answers.ts'
+import type { Setting, WebSession } from '@hatchway/host/api-types'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'

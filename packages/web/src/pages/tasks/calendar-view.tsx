@@ -1,5 +1,6 @@
+import type { Upcoming } from '@hatchway/host/api-types'
+import type { Task } from '@hatchway/protocol'
 import { useMemo, useState } from 'react'
-import type { Task, Upcoming } from '../../host/answers.ts'
 import { pathOf } from '../../host/ask.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { absolute, count, timeOf } from '../../parts/figures.ts'

@@ -1,4 +1,4 @@
-import type { Upcoming } from '../../host/answers.ts'
+import type { Upcoming } from '@hatchway/host/api-types'
 
 /** The days of a month as they hang on a wall, in the viewer's own time zone, with the runs that are due on them. */
 export interface DayOfCalendar {

@@ -1,5 +1,6 @@
+import type { GroupDetails } from '@hatchway/host/api-types'
+import type { Task } from '@hatchway/protocol'
 import { useRef, useState } from 'react'
-import type { GroupDetails, Task } from '../../host/answers.ts'
 import { pathOf } from '../../host/ask.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { GroupSelect, SearchBox, Select } from '../../parts/filters.tsx'

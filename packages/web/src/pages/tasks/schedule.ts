@@ -1,4 +1,5 @@
-import type { Task } from '../../host/answers.ts'
+import type { Task } from '@hatchway/protocol'
+
 import { longSpanOf } from '../../parts/figures.ts'
 
 type Scheduled = Pick<Task, 'schedule_type' | 'schedule_value' | 'timezone'>

@@ -1,5 +1,6 @@
+import type { GroupDetails } from '@hatchway/host/api-types'
+import type { Task } from '@hatchway/protocol'
 import { useState } from 'react'
-import type { GroupDetails, Task } from '../../host/answers.ts'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { Dialog, Field, TextField } from '../../parts/parts.tsx'

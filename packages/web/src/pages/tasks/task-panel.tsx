@@ -1,5 +1,6 @@
+import type { GroupDetails, JobRun, Occurrence } from '@hatchway/host/api-types'
+import type { Task } from '@hatchway/protocol'
 import { useState } from 'react'
-import type { GroupDetails, JobRun, Occurrence, Task } from '../../host/answers.ts'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'

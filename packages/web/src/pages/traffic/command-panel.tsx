@@ -1,4 +1,4 @@
-import type { CommandDetails, CommandStep } from '../../host/answers.ts'
+import type { CommandDetails, CommandStep } from '@hatchway/host/api-types'
 import { useAnswer } from '../../live/use-answer.ts'
 import { clockOf, spanOf } from '../../parts/figures.ts'
 import { Badge, Facts, Panel, Source, Waiting } from '../../parts/parts.tsx'

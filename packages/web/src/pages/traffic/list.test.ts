@@ -1,5 +1,5 @@
+import type { Command } from '@hatchway/host/api-types'
 import { expect, test } from 'vitest'
-import type { Command } from '../../host/answers.ts'
 import { fits, keptAtMost, merged } from './list.ts'
 
 const command = (seq: number, more: Partial<Command> = {}): Command => ({

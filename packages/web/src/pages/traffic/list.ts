@@ -1,4 +1,4 @@
-import type { Command } from '../../host/answers.ts'
+import type { Command } from '@hatchway/host/api-types'
 
 /** The commands a page has, newest first. Each is there once, as it was last seen. */
 export type Decision = 'done' | 'refused' | 'open'

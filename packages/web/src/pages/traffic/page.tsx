@@ -1,6 +1,6 @@
+import type { Command, GroupDetails } from '@hatchway/host/api-types'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
-import type { Command, GroupDetails } from '../../host/answers.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { clockOf, count, spanOf } from '../../parts/figures.ts'
 import { GroupSelect, Select } from '../../parts/filters.tsx'

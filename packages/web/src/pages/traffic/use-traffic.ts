@@ -1,5 +1,5 @@
+import type { Command } from '@hatchway/host/api-types'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import type { Command } from '../../host/answers.ts'
 import { ask, messageOf, pathOf } from '../../host/ask.ts'
 import { feed } from '../../live/streams.ts'
 import { fits, keptAtMost, merged, type TrafficFilter } from './list.ts'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
-import { lentServersSchema } from '../../../config/mcp.ts'
 import { createLentServers } from '../lent-server.ts'
+import { lentServersSchema } from '../settings.ts'
 
 /** Lends two servers, one of which nothing but SIGKILL ends, and tells who they are. */
 const server = new URL('./odd-server.process.ts', import.meta.url).pathname

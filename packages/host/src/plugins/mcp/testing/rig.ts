@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { afterEach } from 'vitest'
+import { backoff } from '../../../base/retry.ts'
 import type { LaterTool, Service, ServiceContext, Step } from '../../../commands/service-tools.ts'
-import { type LentServer, lentServersSchema } from '../../../config/mcp.ts'
 import { createLentServers } from '../lent-server.ts'
+import { type LentServer, lentServersSchema } from '../settings.ts'
 import type { Timing } from '../timing.ts'
 
 /** A lent server as the host has it, with real processes, and short patience where a test has to wait for the end of it. */
@@ -29,7 +30,7 @@ const quick: Partial<Timing> = {
   connectMs: 20_000,
   waitMs: 10_000,
   graceMs: 1000,
-  pausesMs: [10, 20, 50],
+  pauseMs: backoff({ firstMs: 10, longestMs: 50 }),
   settleMs: 20,
 }
 

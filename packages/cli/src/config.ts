@@ -1,0 +1,2 @@
+/** For `hatchway.config.ts`: `import { defineConfig } from 'hatchway/config'`. */
+export * from '@hatchway/host/config'

@@ -1,0 +1,2 @@
+/** For files with services of your own: `import { defineService } from 'hatchway/service'`. */
+export * from '@hatchway/host/service'

@@ -1,0 +1,22 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { CommonOptions } from '../inputs.ts'
+import { findPlace } from '../session.ts'
+import { thisMachine } from './machine.ts'
+import { findManager, type Manager } from './manager.ts'
+import { dataIn } from './texts.ts'
+
+/** The data directory of an installed service. */
+export const serviceData = ({ file }: Manager): string | undefined =>
+  existsSync(file) ? dataIn(readFileSync(file, 'utf8')) : undefined
+
+/** Whether it is this program that the service runs, on this data directory. */
+export const serviceRuns = (manager: Manager, program: string, data: string): boolean =>
+  serviceData(manager) === data && readFileSync(manager.file, 'utf8').includes(program)
+
+/** The data directory as every command finds it; where there is none, that of the installed service. */
+export async function findData(options: CommonOptions): Promise<string> {
+  const { data } = await findPlace(options)
+  if (options.data !== undefined || existsSync(data)) return data
+  const asked = { user: undefined, system: undefined, name: undefined }
+  return serviceData(findManager(asked, thisMachine(), { existing: true })) ?? data
+}

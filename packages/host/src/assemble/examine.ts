@@ -1,0 +1,7 @@
+import type { Config } from '../config.ts'
+import { examine as examineWith, type Told } from '../doctor/examine.ts'
+import { configuredPlugins } from './plugins.ts'
+
+/** What `hatchway doctor` tells, the checks of the configuration's plugins included. */
+export const examine = (config: Config, options: { fix?: boolean } = {}): Promise<Told[]> =>
+  examineWith(config, configuredPlugins(config, process.env), options)

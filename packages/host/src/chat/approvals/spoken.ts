@@ -1,0 +1,64 @@
+import { refusal } from '@hatchway/protocol'
+import { textMessage } from '../../store/text-message.ts'
+import type { NewIncoming } from '../../store/types.ts'
+import type { Approvals, ApprovalsOptions } from './approvals.ts'
+import { deciders, mayDecide, nameOf } from './approvers.ts'
+import { createAttempts } from './attempts.ts'
+import { decisionIn } from './code.ts'
+import type { Decisions } from './decide.ts'
+
+const wrongCodesPerMinute = 5
+const strangersPerMinute = 5
+
+const tooMany = refusal('quota_exceeded', 'That was wrong too often. Wait a minute.')
+
+/** Decisions that are said in a chat with the code of their card, by somebody who may decide or not. */
+export function createSpoken(options: ApprovalsOptions, settle: Decisions['settle']): Approvals['meantBy'] {
+  const { store, config, positions, log, now } = options
+  const wrongCodes = createAttempts({ perMinute: wrongCodesPerMinute, now })
+  const strangers = createAttempts({ perMinute: strangersPerMinute, now })
+
+  /** The answer to somebody who cannot decide this, in the chat where they tried to. */
+  const reply = (said: NewIncoming, text: string): number | undefined => {
+    const id = store.transaction(transaction => {
+      const id = transaction.hear(said)
+      if (id !== undefined) {
+        const chat = { folder: said.group, jid: said.jid }
+        transaction.insertMessage(textMessage(positions.next(), chat, text, now()))
+      }
+      return id
+    })
+    options.said()
+    return id
+  }
+
+  return (group, person, text) => {
+    const meant = decisionIn(text)
+    if (!meant) return undefined
+    const { jid, folder } = group
+    if (!mayDecide(config, folder, person)) {
+      if (strangers.areTooMany(jid)) return tooMany
+      return said => {
+        strangers.count(jid)
+        return reply(said, `${nameOf(person)} may not decide that; ${deciders(config, folder)} may.`)
+      }
+    }
+    if (wrongCodes.areTooMany(jid)) return tooMany
+    return said => {
+      const row = store.approvals.byCode(jid, meant.code)
+      if (row?.group !== folder) {
+        wrongCodes.count(jid)
+        log.warn({ group: folder, jid, sender: person.sender }, 'a wrong code was said')
+        return reply(said, 'Nothing waits here under this code.')
+      }
+      if (meant.decision === 'always' && row.action.payload.more > 0) {
+        return reply(
+          said,
+          `Not all of it was shown here. Look at it with approvals show ${row.seq}, or in the console.`,
+        )
+      }
+      const settled = settle(row, meant, person, said)
+      return settled.ok ? settled.id : reply(said, settled.error.message)
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { refused } from '../../base/outcome.ts'
+import { ServiceRefusal } from '../../services/define.ts'
+import type { Store } from '../../store/types.ts'
+import type { Attachments } from '../attachments/attachments.ts'
+import type { Inbound } from '../inbound.ts'
+import type { Channel, ChannelHost, KnownChat } from './types.ts'
+
+/** A chat is noted again after this, if nothing about it has changed. */
+const seenAgainMs = 60_000
+const longestName = 200
+
+export interface ChannelHostOptions {
+  store: Store
+  inbound: Inbound
+  files: Attachments | undefined
+  /** a group has another name or another chat, or there is a chat that was not known */
+  groupsChanged(): void
+  now(): number
+}
+
+/** The host, as one channel may use it. */
+export function hostFor(channel: Channel, options: ChannelHostOptions): ChannelHost {
+  const { store, inbound, files, now } = options
+  const { name } = channel
+  const groupOf = (jid: string) => store.groups().find(group => group.jid === jid)
+
+  /** A group that has the name its chat had goes on having it; one that somebody named keeps that name. */
+  const rename = (chat: KnownChat, before: string | undefined) => {
+    const group = groupOf(chat.jid)
+    if (!group || before === undefined || group.name !== before || before === chat.name) return
+    store.transaction(transaction => transaction.updateGroup({ ...group, name: chat.name }))
+  }
+
+  return {
+    receive: async message => inbound.receive(name, message),
+    choose: async choice => inbound.choose(name, choice),
+    decide: async ruling => inbound.decide(name, ruling),
+    changed: async change => inbound.changed(name, change),
+    reacted: async reaction => inbound.reacted(name, reaction),
+    knows(given) {
+      const chat = { ...given, name: given.name.toWellFormed().slice(0, longestName) }
+      const before = store.chats.known(chat.jid)
+      const isSame = before?.name === chat.name && before.isGroup === chat.isGroup
+      if (isSame && now() - before.lastActivity < seenAgainMs) return
+      store.chats.know({ ...chat, channel: name, lastActivity: now() })
+      rename(chat, before?.name)
+      if (before?.name !== chat.name) options.groupsChanged()
+    },
+    async moved(from, to) {
+      const group = groupOf(from)
+      const known = store.chats.known(from)
+      if (known) {
+        store.chats.know({ ...known, jid: to })
+        store.chats.forget(from)
+      }
+      if (!group || groupOf(to)) return
+      store.transaction(transaction => {
+        transaction.updateGroup({ ...group, jid: to })
+        for (const task of transaction.openTasks(group.folder))
+          if (task.jid === from) transaction.updateTask({ ...task, jid: to })
+      })
+      options.groupsChanged()
+    },
+    async takeFile({ jid, sender }, { name: fileName, content }) {
+      const group = groupOf(jid)
+      if (!group || !inbound.admits({ jid, sender }))
+        return refused('forbidden', 'Files are taken only from people who are heard in the chat.')
+      if (!files) return refused('unavailable', 'This host takes no files.')
+      try {
+        const { id } = await files.receive(group, fileName, content)
+        const { attachments } = await files.give(group, [id])
+        const [attachment] = attachments
+        return attachment ? { ok: true, attachment } : refused('not_found', 'The file is not kept.')
+      } catch (error) {
+        if (error instanceof ServiceRefusal) return refused(error.code, error.message)
+        throw error
+      }
+    },
+    recall: key => store.chats.recall(name, key),
+    remember: (key, value) => store.chats.remember(name, key, value),
+  }
+}

@@ -1,0 +1,422 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type CommandType, type DialectName, payloads } from '@hatchway/protocol'
+import { post } from '@hatchway/spool'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
+import { guardedService, projectRoot } from '../../../testing/src/paths.ts'
+import { until } from '../../../testing/src/until.ts'
+import { allCommands } from '../commands/testing.ts'
+import type { ConfigInput } from '../config.ts'
+import { wipedAt } from '../store/contexts.ts'
+import { openStore } from '../store/sqlite.ts'
+import { createContexts } from './contexts.ts'
+
+/**
+ * Every field that carries text from one group to another, as docs/security.md lists them: on its way out it is
+ * searched and gated, and whoever reads it is tainted, or is not shown it.
+ */
+const rig = mkdtempSync(join(tmpdir(), 'hatchway-crossing-'))
+beforeAll(() => {
+  process.env.HATCHWAY_RIG_DIR = rig
+})
+afterAll(() => rmSync(rig, { recursive: true, force: true }))
+
+/** Main groups of every dialect, which see everybody's tasks and groups. */
+const readers: Record<string, DialectName> = {
+  main: 'hatchway',
+  nano: 'nanoclaw',
+  nova: 'novabot',
+  md: 'mdclaw',
+  pyn: 'pynchy',
+}
+
+async function open(input: ConfigInput = {}) {
+  const live = await openLive({
+    ...input,
+    services: { plugins: [guardedService] },
+    hostJobs: {
+      enabled: 'yes',
+      directories: [tmpdir()],
+      users: process.getuid?.() === 0 ? ['nobody'] : [],
+    },
+  })
+  const add = (folder: string, main: boolean, dialect: DialectName) =>
+    live.host.addGroup({ folder, jid: `${folder}@chat`, name: folder, main, dialect })
+  for (const [folder, dialect] of Object.entries(readers)) await add(folder, true, dialect)
+  await add('boss', true, 'hatchway')
+  await add('work', false, 'hatchway')
+  await live.start()
+  return live
+}
+const openForTest = async (input?: ConfigInput) => {
+  const live = await open(input)
+  onTestFinished(() => live.close())
+  return live
+}
+
+let counter = 0
+const send = ({ layout }: Live, folder: string, type: CommandType, payload: object) => {
+  const id = `c-${++counter}`
+  const message = type === 'send_message' || type === 'react'
+  const directory = join(layout.ipc, folder, message ? 'messages' : 'tasks')
+  post(directory, JSON.stringify({ version: 1, id, type, payload }))
+  return id
+}
+const answered = async ({ layout }: Live, folder: string, id: string) => {
+  const file = join(layout.ipc, folder, 'responses', `${id}.json`)
+  await until(`${id} is answered`, () => existsSync(file))
+  return JSON.parse(readFileSync(file, 'utf8'))
+}
+const done = async (live: Live, folder: string, type: CommandType, payload: object) => {
+  const answer = await answered(live, folder, send(live, folder, type, payload))
+  expect(answer).toMatchObject({ ok: true })
+  return answer.result
+}
+const read = (live: Live, folder: string, ...tools: string[]) =>
+  Promise.all(tools.map(tool => done(live, folder, 'call_service', { tool, arguments: {} })))
+const approvals = ({ host }: Live) => {
+  if (!host.chats?.approvals) throw new Error('there are no approvals')
+  return host.chats.approvals
+}
+/** The number of the approval that a person is asked for, and why. */
+const asked = async (live: Live, id: string) => {
+  const seqOf = () =>
+    live.host
+      .services()
+      ?.requestQueue.open()
+      .find(({ reply }) => reply?.id === id)?.seq ?? -1
+  await until(`somebody is asked about ${id}`, () => approvals(live).isAsked(seqOf()))
+  return String(seqOf())
+}
+/** What a main group that has read a page does, once a person has allowed it. */
+const allowed = async (live: Live, type: CommandType, payload: object) => {
+  await read(live, 'boss', 'read_page')
+  const id = send(live, 'boss', type, payload)
+  approvals(live).decide(await asked(live, id), { decision: 'allow' })
+  const answer = await answered(live, 'boss', id)
+  expect(answer).toMatchObject({ ok: true })
+  return answer.result
+}
+
+/** Everything that lies in a group's part of the hatch. */
+const seenBy = ({ layout }: Live, folder: string) =>
+  readdirSync(join(layout.ipc, folder), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+    .join('\n')
+const taintOf = ({ host }: Live, folder: string) => host.store.taints.of(folder, 'session')
+const begin = (live: Live, folder: string, taskId: string | null = null) =>
+  createContexts(live.host.store, { containsSecrets: () => false }).begins(folder, {
+    taskId,
+    shares: [],
+  })
+
+const marker = 'zebra'
+const schedule = { schedule_type: 'interval', schedule_value: '3600000' } as const
+const token = `ghp_${'0123456789abcdefABCD'.repeat(2).slice(0, 36)}`
+
+/** None of the clean readers is shown the text; one that asks for it is, and is tainted. */
+async function expectWithheld(
+  live: Live,
+  from: readonly string[] = Object.keys(readers),
+  taint = 'corrupted',
+) {
+  for (const folder of from) {
+    expect(seenBy(live, folder), folder).not.toContain(marker)
+    expect(taintOf(live, folder), folder).toEqual({ corrupted: false, secret: false })
+  }
+  const [first = 'main'] = from
+  expect(seenBy(live, first)).toContain('withheld')
+  await done(live, first, 'show_withheld', {})
+  expect(seenBy(live, first)).toContain(marker)
+  expect(taintOf(live, first)).toMatchObject({ [taint]: true })
+}
+
+type Field = [name: string, payload: (text: string) => object]
+interface Row {
+  type?: CommandType
+  /** where an agent can put text that gets to others */
+  out?: readonly Field[]
+  /** what becomes of whoever it gets to */
+  in?: () => Promise<void>
+}
+
+const toWork = { group: 'work', prompt: 'p', ...schedule }
+const daily = { name: 'Daily', schedule: '0 7 * * *', prompt: 'p' }
+const newGroup = { jid: 'new@chat', name: 'New', folder: 'new' }
+const inWork = { jid: 'work@chat', text: 't' }
+
+const rows: Record<string, Row> = {
+  '`send_message` to another chat': {
+    type: 'send_message',
+    out: [
+      ['text', text => ({ ...inWork, text })],
+      ['sender', sender => ({ ...inWork, sender })],
+      ['speech', text => ({ ...inWork, speech: { text } })],
+      ['file name', name => ({ ...inWork, attachments: [{ path: 'a.txt', name }] })],
+      ['path', path => ({ ...inWork, attachments: [{ path }] })],
+    ],
+    async in() {
+      const live = await openForTest()
+      await done(live, 'main', 'send_message', { ...inWork, text: marker })
+      expect(seenBy(live, 'work')).not.toContain(marker)
+      expect(live.host.store.agents.incoming({ group: 'work' })).toEqual([])
+    },
+  },
+  '`react` in another chat': { type: 'react', out: [['emoji', emoji => ({ jid: 'work@chat', emoji })]] },
+  '`schedule_task` for another group': {
+    type: 'schedule_task',
+    out: [
+      ['prompt', prompt => ({ ...toWork, prompt })],
+      ['script', script => ({ ...toWork, script })],
+      ['model', model => ({ ...toWork, model })],
+      ['task_id', task_id => ({ ...toWork, task_id })],
+    ],
+    async in() {
+      const live = await openForTest()
+      const more = { prompt: marker, script: marker, model: marker }
+      const { task_id } = await allowed(live, 'schedule_task', { ...toWork, ...more })
+      expect(seenBy(live, 'work')).not.toContain(marker)
+      await expectWithheld(live)
+      begin(live, 'work', task_id)
+      expect(taintOf(live, 'work')).toMatchObject({ corrupted: true })
+    },
+  },
+  '`update_task` of another group': {
+    type: 'update_task',
+    out: [
+      ['prompt', prompt => ({ task_id: 'theirs', prompt })],
+      ['script', script => ({ task_id: 'theirs', script })],
+      ['model', model => ({ task_id: 'theirs', model })],
+    ],
+    async in() {
+      const live = await openForTest()
+      await done(live, 'work', 'schedule_task', { ...schedule, prompt: 'p', task_id: 'theirs' })
+      await allowed(live, 'update_task', { task_id: 'theirs', prompt: marker })
+      await expectWithheld(live, [...Object.keys(readers), 'work'])
+    },
+  },
+  '`create_periodic_agent`': {
+    type: 'create_periodic_agent',
+    out: [
+      ['name', name => ({ ...daily, name })],
+      ['prompt', prompt => ({ ...daily, prompt })],
+      ['instructions', instructions => ({ ...daily, instructions })],
+      ['jid', jid => ({ ...daily, jid })],
+    ],
+    async in() {
+      const live = await openForTest()
+      const more = { name: 'Daily', prompt: marker, jid: `${marker}@chat`, instructions: marker }
+      const { folder } = await allowed(live, 'create_periodic_agent', { ...daily, ...more })
+      // The instructions lie in its folder from now on.
+      expect(taintOf(live, folder)).toMatchObject({ corrupted: true })
+      await expectWithheld(live)
+    },
+  },
+  '`register_group`': {
+    type: 'register_group',
+    out: [
+      ['name', name => ({ ...newGroup, name })],
+      ['jid', jid => ({ ...newGroup, jid })],
+      ['trigger', trigger => ({ ...newGroup, trigger })],
+      ['channel', channel => ({ ...newGroup, channel })],
+      ['folder', folder => ({ ...newGroup, folder })],
+    ],
+    async in() {
+      const live = await openForTest()
+      const more = { name: marker, jid: `${marker}@chat`, trigger: marker, channel: marker }
+      await allowed(live, 'register_group', { ...newGroup, ...more })
+      await expectWithheld(live)
+      begin(live, 'new')
+      expect(taintOf(live, 'new')).toMatchObject({ corrupted: true })
+    },
+  },
+  'tasks of a group': {
+    async in() {
+      const live = await openForTest()
+      await read(live, 'work', 'read_page')
+      const { task_id } = await done(live, 'work', 'schedule_task', {
+        prompt: marker,
+        script: marker,
+        ...schedule,
+      })
+      // Its own words are shown to it.
+      expect(seenBy(live, 'work')).toContain(marker)
+      await done(live, 'work', 'update_task', { task_id, model: marker })
+      await expectWithheld(live)
+    },
+  },
+  'tasks of a group with secrets': {
+    async in() {
+      const live = await openForTest({ groups: { work: { containsSecrets: true } } })
+      await done(live, 'work', 'schedule_task', { prompt: marker, ...schedule })
+      await expectWithheld(live, undefined, 'secret')
+    },
+  },
+  'results of tasks': {
+    async in() {
+      const live = await openForTest()
+      const { agents } = live.host.store
+      const { task_id: taskId } = await done(live, 'work', 'schedule_task', { prompt: 'p', ...schedule })
+      const end = (id: string, result: string) => {
+        const none = { runId: null, startedAt: null, endedAt: null, result: null, error: null }
+        const about = { id, taskId, group: 'work', dueAt: 1, manual: true, claimedAt: 1, ...none }
+        agents.insertOccurrence({ ...about, status: 'running' })
+        agents.endOccurrence(id, { status: 'done', result, error: null, endedAt: 2 })
+        return live.host.perform({ type: 'pause_task', payload: { task_id: taskId } })
+      }
+      await end('o-1', 'water')
+      await done(live, 'work', 'resume_task', { task_id: taskId })
+      expect(seenBy(live, 'main')).toContain('water')
+      await read(live, 'work', 'read_page')
+      await end('o-2', marker)
+      await done(live, 'work', 'resume_task', { task_id: taskId })
+      await expectWithheld(live)
+      // Wiping its folder does not make the result clean.
+      live.host.clearTaint('work', 'session')
+      await done(live, 'nano', 'refresh_groups', {})
+      expect(seenBy(live, 'nano')).not.toContain(marker)
+    },
+  },
+  '`schedule_host_job`': {
+    type: 'schedule_host_job',
+    out: [
+      ['name', name => ({ name, command: 'true', ...schedule })],
+      ['command', command => ({ name: 'n', command, ...schedule })],
+    ],
+    async in() {
+      const live = await openForTest()
+      await allowed(live, 'schedule_host_job', { name: marker, command: marker, ...schedule })
+      await expectWithheld(live)
+    },
+  },
+  '`pause_task`, `resume_task`, `cancel_task`, `unregister_group`': {
+    async in() {
+      for (const type of ['pause_task', 'resume_task', 'cancel_task'] as const) {
+        expect(Object.keys(payloads[type].shape)).toEqual(['task_id'])
+      }
+      expect(Object.keys(payloads.unregister_group.shape)).toEqual(['jid'])
+    },
+  },
+  'todos and memories': {
+    async in() {
+      const live = await openForTest()
+      await done(live, 'work', 'call_service', { tool: 'add_todo', arguments: { content: marker } })
+      await done(live, 'main', 'call_service', { tool: 'list_todos', arguments: {} })
+      expect(seenBy(live, 'main')).not.toContain(marker)
+    },
+  },
+  'answers and notices of the host': {
+    async in() {
+      const live = await openForTest()
+      await live.host.addGroup({
+        folder: 'other',
+        jid: 'other@chat',
+        name: marker,
+        main: false,
+        dialect: 'hatchway',
+      })
+      await done(live, 'work', 'schedule_task', { ...schedule, prompt: marker, task_id: 'theirs' })
+      const asks: [CommandType, object][] = [
+        ['schedule_task', { ...schedule, prompt: 'p', task_id: 'theirs' }],
+        ['register_group', { ...newGroup, jid: 'other@chat' }],
+        ['register_group', { ...newGroup, folder: 'other' }],
+        ['pause_task', { task_id: 'theirs' }],
+        ['unregister_group', { jid: 'other@chat' }],
+      ]
+      for (const [type, payload] of asks) {
+        expect(JSON.stringify(await answered(live, 'boss', send(live, 'boss', type, payload)))).not.toContain(
+          marker,
+        )
+      }
+    },
+  },
+}
+
+describe('on the way out', () => {
+  const all = Object.entries(rows).flatMap(([row, { type, out = [] }]) =>
+    out.map(([field, payload]) => ({ row, field, type: type ?? 'deploy', payload })),
+  )
+  let live: Live
+  beforeAll(async () => {
+    live = await open()
+    // A card names files by their content, so they have to be there.
+    for (const folder of ['main', 'boss'])
+      for (const name of ['a.txt', token, 'harmless'])
+        writeFileSync(join(live.layout.groups, folder, name), 'nothing to hide')
+    await done(live, 'work', 'schedule_task', { ...schedule, prompt: 'p', task_id: 'theirs' })
+    await read(live, 'boss', 'read_page', 'read_diary')
+  })
+  afterAll(() => live.close())
+
+  /** They look like secrets too often: see what is not seen, in the documents. */
+  const ids = ['task_id', 'jid', 'folder']
+  const texts = all.filter(({ field }) => !ids.includes(field))
+
+  test.each(texts)('$row: a secret in $field is found', async ({ type, payload }) => {
+    const id = send(live, 'main', type, payload(token))
+    const card = await asked(live, id)
+    const said = live.host.store.messages({}).filter(({ kind }) => kind === 'approval')
+    expect(said.at(-1)?.text).toMatch(/looks like a secret/)
+    approvals(live).decide(card, { decision: 'deny' })
+    expect(await answered(live, 'main', id)).toMatchObject({ ok: false, error: { code: 'denied' } })
+  })
+
+  test.each(all)('$row: $field waits for a person after what was read', async ({ type, payload }) => {
+    const id = send(live, 'boss', type, payload('harmless'))
+    approvals(live).decide(await asked(live, id), { decision: 'deny' })
+    expect(await answered(live, 'boss', id)).toMatchObject({ ok: false, error: { code: 'denied' } })
+  })
+})
+
+describe('on the way in', () => {
+  const all = Object.entries(rows).flatMap(([row, { in: check }]) => (check ? [{ row, check }] : []))
+  test.each(all)('$row', ({ check }) => check())
+})
+
+test('the table in the documents has these rows, and those that other tests prove', () => {
+  const text = readFileSync(join(projectRoot, 'docs', 'security.md'), 'utf8')
+  const [, table = ''] = text.split('### Text that crosses groups')
+  const fields = [...(table.split('\n###')[0]?.matchAll(/^\| (.+?) +\|/gm) ?? [])].map(([, field]) => field)
+  const elsewhere = [
+    'commits and their subjects',
+    '`reset_context`, `deploy`',
+    '`groups/global`',
+    'services',
+    'mounts of yours',
+  ]
+  expect(fields.slice(2).toSorted()).toEqual([...Object.keys(rows), ...elsewhere].toSorted())
+})
+
+test('every command that can act on another group is in the table', () => {
+  const listed = Object.keys(rows).join()
+  const own = ['refresh_groups', 'deploy', 'reset_context', 'finished_work', 'sync_worktree', 'call_service']
+  const known = allCommands(openStore({ path: ':memory:', durability: 'process' }))
+  const rest = known
+    .map(({ type }) => type)
+    .filter(type => !listed.includes(`\`${type}\``) && !own.includes(type))
+  expect(rest).toEqual(['show_withheld', 'ask_user', 'cancel_request', 'check_shell'])
+})
+
+test('what was asked before a wipe is not answered from memory: whoever asks anew is tainted anew', async () => {
+  const live = await openForTest()
+  const { store } = live.host
+  const id = send(live, 'work', 'call_service', { tool: 'read_page', arguments: {} })
+  await answered(live, 'work', id)
+  const file = join(live.layout.ipc, 'work', 'responses', `${id}.json`)
+  const ask = async () => {
+    rmSync(file)
+    const content = { version: 1, id, type: 'call_service', payload: { tool: 'read_page', arguments: {} } }
+    post(join(live.layout.ipc, 'work', 'tasks'), JSON.stringify(content))
+    await answered(live, 'work', id)
+  }
+  await ask()
+  // As a wipe leaves it.
+  await new Promise(resolve => setTimeout(resolve, 5))
+  store.setMeta(wipedAt('work'), String(Date.now()))
+  live.host.clearTaint('work', 'session')
+  await ask()
+  expect(taintOf(live, 'work')).toMatchObject({ corrupted: true })
+})

@@ -1,0 +1,55 @@
+import { bindRoutes } from '../../api/route.ts'
+import type { BuiltInHost, Contributions } from '../../plugin-api/types.ts'
+import { aboutWorktree } from './answers.ts'
+import { syncCommand, syncTraits } from './command.ts'
+import { createRepositories, sharedRepository } from './repositories.ts'
+import { worktreeRoutes } from './routes.ts'
+import type { Repos } from './settings.ts'
+import { isSyncStep } from './sync-steps.ts'
+
+export async function open(host: BuiltInHost<Repos, string>): Promise<Contributions> {
+  const repositories = createRepositories(host)
+  const { find } = repositories
+  const works = host.isDaemon && Object.keys(host.settings).length > 0 ? await openWorks() : undefined
+  const worktrees = works?.worktrees
+
+  /** Loaded only where there is a repository to work on. */
+  async function openWorks() {
+    const { createWorktrees } = await import('./worktrees.ts')
+    const { createFinishedWork } = await import('./finished-work.ts')
+    const worktrees = createWorktrees(host, repositories)
+    return { worktrees, finishedWork: createFinishedWork(host, worktrees) }
+  }
+
+  return {
+    commands: [syncCommand({ repositoryOf: find, timeoutMs: worktrees?.work.timeoutMs })],
+    routes: bindRoutes(worktreeRoutes, host.isDaemon ? { repositories, worktrees } : undefined),
+    ...(works
+      ? {
+          work: [works.worktrees.work, works.finishedWork],
+          runs: {
+            prepare: works.worktrees.prepare,
+            mounts: works.worktrees.mounts,
+            instructions(folder) {
+              const found = find(folder)
+              return found && aboutWorktree(folder, found.repo)
+            },
+            shares(folder) {
+              const found = find(folder)
+              return found && sharedRepository(found.name)
+            },
+            isHarmless: (folder, command) => find(folder) !== undefined && isSyncStep(command),
+            // With the run's end its commits go to where a sync would bring them.
+            finish(folder) {
+              const found = find(folder)
+              return found?.repo.mergeAtEnd
+                ? { work: works.finishedWork.name, traits: syncTraits(found) }
+                : undefined
+            },
+            opened: works.worktrees.opened,
+          },
+          stop: works.worktrees.stop,
+        }
+      : {}),
+  }
+}

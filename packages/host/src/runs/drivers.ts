@@ -1,0 +1,37 @@
+import type { RunStart } from '@hatchway/protocol'
+
+export type DriverName = RunStart['driver']['name']
+
+/** A package that is too large to come with Hatchway: people install it with `npx hatchway agents add`. */
+interface DriverPackage {
+  name: string
+  /** npm installs the program in a package for this platform, whose name begins so */
+  programs: string
+  program: string
+  /** tells the driver where the package is, if it is not beside the bundle */
+  variable: string
+}
+
+/** What the host has to know about the driver inside the sandbox. A new driver adds one entry, and no check by name. */
+export interface DriverTraits {
+  /** whether it asks a model: never, if there is a key for one, or not without it */
+  model: 'none' | 'optional' | 'required'
+  /** its shells ask the host before they run anything; otherwise it asks by itself, or runs no commands */
+  asksThroughShells: boolean
+  package?: DriverPackage
+}
+
+export const drivers: Readonly<Record<DriverName, DriverTraits>> = {
+  concierge: { model: 'none', asksThroughShells: false },
+  claude: {
+    model: 'required',
+    asksThroughShells: false,
+    package: {
+      name: '@anthropic-ai/claude-agent-sdk',
+      programs: '@anthropic-ai/claude-agent-sdk-',
+      program: 'claude',
+      variable: 'HATCHWAY_CLAUDE_SDK',
+    },
+  },
+  command: { model: 'optional', asksThroughShells: true },
+}

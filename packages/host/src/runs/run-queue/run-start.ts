@@ -1,0 +1,110 @@
+import type { Group, RunInput, RunStart } from '@hatchway/protocol'
+import { textWithFiles } from '../../store/attachment-text.ts'
+import type { IncomingRow, RunRow } from '../../store/types.ts'
+import { containerProtocols } from '../container-protocols/index.ts'
+import { inputId } from '../input-box.ts'
+import { interruptedRuns, interruptionNotice, sentIn } from '../notices.ts'
+import type { Job, RunQueueOptions } from './types.ts'
+
+/** What one run is for. */
+export interface NewRun {
+  id: string
+  group: Group
+  /** the messages that wait; none for a task */
+  rows: readonly IncomingRow[]
+  /** undefined: it is a chat */
+  job: Job | undefined
+}
+
+const contextKept = 50
+const runsChecked = 10
+
+export const isIsolated = ({ job }: Pick<NewRun, 'job'>): boolean => job?.task.context_mode === 'isolated'
+
+/** The document that the run begins with. */
+export function runStart(options: RunQueueOptions, run: NewRun, refusals: readonly string[]): RunStart {
+  const { config, store } = options
+  const { group, rows, job } = run
+  const settings = config.groups[group.folder]
+  const command = settings?.command ?? config.agents.command
+  const told = [settings?.instructions, ...(options.instructions?.(group.folder) ?? [])].filter(Boolean)
+  const notices = [...interruption(options, run), ...refusals]
+  return {
+    version: 1,
+    run_id: run.id,
+    kind: job ? 'task' : 'chat',
+    group: { folder: group.folder, name: group.name, jid: group.jid, main: group.main },
+    assistant: config.agents.assistant,
+    timezone: job?.task.timezone ?? config.timezone,
+    session_id: isIsolated(run) ? null : (store.session(group.folder) ?? null),
+    model: job?.task.model ?? null,
+    task: job ? { id: job.task.id, occurrence_id: job.occurrence.id, script: job.task.script } : null,
+    inputs: job ? [promptOf(job, options.now())] : rows.map(inputOf),
+    context: contextOf(options, run).map(inputOf),
+    ...(notices.length === 0 ? {} : { notices }),
+    ...(settings?.repo === undefined ? {} : { repository: settings.repo }),
+    driver: {
+      name: settings?.driver ?? config.agents.driver,
+      ...(command === undefined ? {} : { command: [...command] }),
+      ...(told.length === 0 ? {} : { instructions: told.join('\n') }),
+    },
+    events: config.events,
+  }
+}
+
+/** The run as it is stored at its start. */
+export const runRow = ({ group, job }: NewRun, start: RunStart, startedAt: number): RunRow => ({
+  id: start.run_id,
+  group: group.folder,
+  kind: start.kind,
+  taskId: job?.task.id ?? null,
+  occurrenceId: job?.occurrence.id ?? null,
+  sandbox: 'none',
+  image: null,
+  driver: containerProtocols[group.dialect].ownRunner ? start.driver.name : 'image',
+  sessionId: start.session_id,
+  status: 'running',
+  startedAt,
+  endedAt: null,
+  result: null,
+  error: null,
+})
+
+/** What was said without calling the agent, before the last message that calls it. */
+function contextOf({ store }: RunQueueOptions, { group, rows, job }: NewRun): readonly IncomingRow[] {
+  if (job) return []
+  const last = rows.at(-1)?.id ?? 0
+  return store
+    .incoming({ group: group.folder, status: 'context' })
+    .filter(({ id }) => id < last)
+    .slice(-contextKept)
+}
+
+/** Whoever has sent half of an answer must not send it twice. */
+function interruption(options: RunQueueOptions, { group, rows }: NewRun): readonly string[] {
+  const { folder, jid } = group
+  const since = options.wipedAt?.(folder) ?? 0
+  const lately = options.store
+    .runs({ group: folder, limit: runsChecked })
+    .filter(({ startedAt }) => startedAt >= since)
+  const runs = interruptedRuns(rows, options.store.run, lately)
+  if (runs.length === 0) return []
+  const asked = rows[0]?.createdAt ?? 0
+  return [interruptionNotice(sentIn(runs, asked, options.lately?.(folder) ?? []), jid)]
+}
+
+const inputOf = (row: IncomingRow): RunInput => ({
+  id: inputId(row.id),
+  text: textWithFiles(row),
+  sender: row.sender,
+  sender_name: row.senderName,
+  timestamp: new Date(row.createdAt).toISOString(),
+})
+
+const promptOf = ({ task, occurrence }: Job, now: number): RunInput => ({
+  id: occurrence.id,
+  text: task.prompt,
+  sender: 'schedule',
+  sender_name: 'Schedule',
+  timestamp: new Date(now).toISOString(),
+})

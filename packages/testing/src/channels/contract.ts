@@ -1,0 +1,334 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { ChannelKind, Feature } from '../../../host/src/plugins/channels/kind.ts'
+import { until } from '../until.ts'
+import { type GroupInChat, openHost } from './host.ts'
+import type { Platform, Shown } from './platform.ts'
+
+/**
+ * What every channel has to do, on its platform. `open` starts the platform, and is called for each test: they run side by
+ * side. `missing` names what this machine lacks for it.
+ */
+export function channelContract(options: {
+  kind: ChannelKind
+  open(): Promise<Platform>
+  missing?: string | undefined
+}): void {
+  const { kind, missing } = options
+  const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
+  const does = (feature: Feature) => kind.does.includes(feature)
+  const title = `${kind.title}${missing === undefined ? '' : ` (needs ${missing})`}`
+
+  const begin = async (
+    more: Partial<Parameters<typeof openHost>[0]> & { groups?: readonly GroupInChat[] } = {},
+  ) => {
+    const platform = await options.open()
+    const { settings, direct, room } = platform
+    const groups = more.groups ?? [
+      { folder: 'main', jid: direct, main: true },
+      { folder: 'room', jid: room, requires_trigger: true },
+    ]
+    const host = await openHost({ kind, settings, groups, ...more })
+    onTestFinished(async () => {
+      await host.stop()
+      await platform.close()
+    })
+    await until(() => host.channel.status?.().isConnected === true)
+    /** another process on the same directory */
+    const again = async () => {
+      const next = await openHost({ kind, settings, groups, ...more, directory: host.directory })
+      onTestFinished(() => next.stop())
+      return next
+    }
+    const ours = async (jid: string) => (await platform.shown(jid)).filter(({ isOurs }) => isOurs)
+    const arrived = async (jid: string, text: string | RegExp) => {
+      const found: Shown[] = []
+      await until(async () => {
+        found.splice(0, found.length, ...(await ours(jid)))
+        return found.some(one => (typeof text === 'string' ? one.text.includes(text) : text.test(one.text)))
+      })
+      return found
+    }
+    return { platform, host, again, ours, arrived, direct, room }
+  }
+
+  describe(title, () => {
+    attempt('it says who we are, and that it is connected', async () => {
+      const { host, platform } = await begin()
+      expect((await host.check()).length).toBeGreaterThan(2)
+      expect(host.channel.status?.()).toMatchObject({ isConnected: true })
+      await platform.down()
+      await until(() => host.channel.status?.().isConnected === false)
+      await platform.up()
+      await until(() => host.channel.status?.().isConnected === true)
+    })
+
+    attempt('what is said arrives once, both ways, with who said it', async () => {
+      const { platform, host, arrived, direct, room } = await begin()
+      await platform.say(platform.ann, direct, 'hello there')
+      await platform.say(platform.ann, room, 'to the others')
+      await until(() => host.heard(direct).length + host.heard(room).length === 2)
+      expect(host.heard(direct)).toMatchObject([
+        { sender: platform.ann.id, senderName: platform.ann.name, text: 'hello there', status: 'waiting' },
+      ])
+      expect(host.heard(room)).toMatchObject([{ text: 'to the others', status: 'context' }])
+      const id = host.tell(direct, 'good morning')
+      expect((await arrived(direct, 'good morning')).map(({ text }) => text)).toEqual(['good morning'])
+      await until(() => host.message(id)?.status === 'sent')
+      // What we say ourselves is not heard.
+      await platform.say(platform.ann, direct, 'and goodbye')
+      await until(() => host.heard(direct).length === 2)
+      expect(host.heard(direct).map(({ text }) => text)).toEqual(['hello there', 'and goodbye'])
+    })
+
+    attempt('the order is kept, both ways', async () => {
+      const { platform, host, ours, direct } = await begin()
+      const said = Array.from({ length: 12 }, (_, i) => `number ${i}`)
+      for (const text of said) await platform.say(platform.ann, direct, text)
+      for (const text of said) host.tell(direct, text)
+      await until(() => host.heard(direct).length === said.length)
+      expect(host.heard(direct).map(({ text }) => text)).toEqual(said)
+      await until(async () => (await ours(direct)).length === said.length)
+      expect((await ours(direct)).map(({ text }) => text)).toEqual(said)
+    })
+
+    attempt(
+      'what was said while nobody was there, or while the platform was away, arrives once',
+      async () => {
+        const { platform, host, again, arrived, direct } = await begin()
+        await platform.say(platform.ann, direct, 'first')
+        await until(() => host.heard(direct).length === 1)
+        await host.stop()
+        if (does('absence')) await platform.say(platform.ann, direct, 'while you were away')
+        const next = await again()
+        await until(() => next.channel.status?.().isConnected === true)
+        await platform.say(platform.ann, direct, 'now you are back')
+        const expected = ['first', ...(does('absence') ? ['while you were away'] : []), 'now you are back']
+        await until(() => next.heard(direct).length === expected.length)
+        expect(next.heard(direct).map(({ text }) => text)).toEqual(expected)
+
+        await platform.down()
+        const id = next.tell(direct, 'said into the void')
+        await until(() => next.message(id)?.error !== null)
+        await platform.up()
+        expect((await arrived(direct, 'void')).filter(({ text }) => text.includes('void'))).toHaveLength(1)
+      },
+    )
+
+    const attemptAbsence = does('absence') ? attempt : () => {}
+    attemptAbsence(
+      'what a killed host had received and not stored is received again, and what it had stored is not',
+      async () => {
+        const { platform, host, again, direct } = await begin()
+        await platform.say(platform.ann, direct, 'kept')
+        await until(() => host.heard(direct).length === 1)
+        await host.kill()
+        await platform.say(platform.ann, direct, 'not kept yet')
+        const next = await again()
+        await until(() => next.heard(direct).length === 2)
+        await platform.repeat?.()
+        await platform.say(platform.ann, direct, 'last')
+        await until(() => next.heard(direct).some(({ text }) => text === 'last'))
+        expect(next.heard(direct).map(({ text }) => text)).toEqual(['kept', 'not kept yet', 'last'])
+      },
+    )
+
+    attempt(
+      'an answer under way when the host is killed is delivered by the next, twice at most',
+      async () => {
+        const { platform, host, again, direct, ours } = await begin()
+        for (let i = 0; i < 5; i++) host.tell(direct, `part ${i}`)
+        await host.kill()
+        const next = await again()
+        await until(() => next.store.countPending() === 0)
+        const texts = (await ours(direct)).map(({ text }) => text)
+        for (let i = 0; i < 5; i++) {
+          const times = texts.filter(text => text === `part ${i}`).length
+          expect(times).toBeGreaterThan(0)
+          expect(times).toBeLessThan(platform.dropsRepeats ? 2 : 3)
+        }
+      },
+    )
+
+    attempt('a long text is split where it can be, and whole', async () => {
+      const { host, ours, direct } = await begin()
+      const limit = Math.min(host.channel.messageLimit, 5000)
+      const words = Array.from({ length: Math.ceil((limit * 2) / 6) }, (_, i) =>
+        `w${i % 1000}`.padEnd(5, 'x'),
+      )
+      const id = host.tell(direct, words.join(' '))
+      await until(() => host.message(id)?.status === 'sent')
+      const text = (await ours(direct)).map(one => one.text).join(' ')
+      expect(text.split(/\s+/).filter(Boolean)).toEqual(words)
+    })
+
+    attempt('whatever is in a text, it arrives', async () => {
+      const { host, ours, direct } = await begin()
+      const odd = [
+        'a *b _c* d_ `e [f](',
+        '<b>bold & "quoted"</b> <script>alert(1)</script>',
+        '**bold** and _soft_ and `code` and [a link](https://example.org/?a=1&b=2)',
+        '```js\nconst a = "<b>" // *not bold*\n```',
+        'back\\slash, {braces}, ~tilde~, |pipes||, > not a quote, # not a title, 1. no list, - nor this!',
+        '@everyone @here <@123> <!channel> @room',
+        '😀 👩‍👩‍👧 ünï ‮reversed‬ \u200bzero',
+      ]
+      const ids = odd.map(text => host.tell(direct, text))
+      await until(() => ids.every(id => host.message(id)?.status === 'sent'))
+      const shown = await ours(direct)
+      expect(shown).toHaveLength(odd.length)
+      expect(shown[1]?.text).toContain('<script>alert(1)</script>')
+      expect(shown[2]?.text).toContain('bold')
+      expect(shown[3]?.text).toContain('const a = "<b>" // *not bold*')
+    })
+
+    attempt('a chat that nobody has registered is not heard, and may ask once', async () => {
+      const { platform, host, arrived, direct, room } = await begin({
+        groups: [{ folder: 'main', jid: 'web:main', main: true }],
+      })
+      await platform.say(platform.ann, direct, 'let me in')
+      await arrived(direct, 'operator')
+      await platform.say(platform.ann, direct, 'please')
+      await platform.say(platform.ann, room, 'not to the assistant')
+      await until(() => host.chats.inbound.counts().refused >= 2)
+      expect(host.heard(direct)).toEqual([])
+      expect(host.store.chats.pairings()).toMatchObject([
+        {
+          jid: direct,
+          sender: platform.ann.id,
+          senderName: platform.ann.name,
+          status: 'open',
+          isGroup: false,
+        },
+      ])
+      expect(host.store.chats.known(direct)).toBeDefined()
+    })
+
+    attempt('only those on the list are heard', async () => {
+      const { platform, host, room } = await begin({ config: { groups: { room: { senders: ['nobody'] } } } })
+      await platform.say(platform.stranger, room, 'let me in', { mention: true })
+      await until(() => host.chats.inbound.counts().refused > 0)
+      expect(host.heard(room)).toEqual([])
+    })
+
+    attempt('nothing that the library does is left on the process', async () => {
+      const events = ['uncaughtException', 'unhandledRejection', 'SIGINT', 'SIGTERM', 'exit'] as const
+      const before = events.map(event => process.listenerCount(event))
+      const { host } = await begin()
+      await host.stop()
+      expect(events.map(event => process.listenerCount(event))).toEqual(before)
+    })
+
+    attempt('a mention calls the assistant, and what is answered is quoted', async () => {
+      const { platform, host, arrived, room } = await begin()
+      await platform.say(platform.ann, room, 'how are you', { mention: true })
+      await until(() => host.heard(room).length === 1)
+      expect(host.heard(room)).toMatchObject([{ status: 'waiting' }])
+      host.tell(room, 'very well')
+      const [ours] = await arrived(room, 'very well')
+      await platform.say(platform.ann, room, 'glad to hear it', { replyTo: ours?.id ?? '' })
+      await until(() => host.heard(room).length === 2)
+      const [, answer] = host.heard(room)
+      if (does('quotes')) expect(answer).toMatchObject({ status: 'waiting', quote: { id: ours?.id } })
+    })
+
+    attempt('a question is answered by a button where there are any, and in words elsewhere', async () => {
+      const { platform, host, arrived, ours, direct } = await begin()
+      await host.command('main', 'q1', {
+        type: 'ask_user',
+        payload: {
+          questions: [{ question: 'Tea or coffee?', options: [{ label: 'Tea' }, { label: 'Coffee' }] }],
+        },
+      })
+      host.kick()
+      const [card] = await arrived(direct, 'Tea or coffee?')
+      if (does('buttons')) {
+        expect(card?.buttons).toEqual(['Tea', 'Coffee'])
+        await platform.press?.(platform.ann, direct, card?.id ?? '', 'Coffee')
+        await until(async () =>
+          (await ours(direct)).some(one => one.text.includes('Coffee (') && !one.buttons?.length),
+        )
+      } else await platform.say(platform.ann, direct, '2')
+      await until(() => host.sent('q1').length === 1)
+      expect(host.sent('q1')).toMatchObject([{ ok: true, result: { answers: [{ answer: 'Coffee' }] } }])
+      // A button that is pressed once more, or in an old card, changes nothing.
+      await platform.press?.(platform.ann, direct, card?.id ?? '', 'Tea').catch(() => {})
+      expect(host.sent('q1')).toHaveLength(1)
+    })
+
+    const attemptThread = does('threads') ? attempt : () => {}
+    attemptThread('an answer goes to the thread it belongs to', async () => {
+      const { platform, host, arrived, room } = await begin()
+      const id = await platform.say(platform.ann, room, 'in a thread, please', {
+        mention: true,
+        thread: 'new',
+      })
+      await until(() => host.heard(room).length === 1)
+      const [said] = host.heard(room)
+      expect(said?.thread).toBeDefined()
+      host.store.agents.give([said?.id ?? 0], 'run-1')
+      host.tell(room, 'here it is')
+      const shown = await arrived(room, 'here it is')
+      expect(shown.find(({ text }) => text === 'here it is')?.thread).toBe(said?.thread)
+      expect(id).not.toBe('')
+    })
+
+    const attemptFiles = does('files') ? attempt : () => {}
+    attemptFiles('files go both ways', async () => {
+      const { platform, host, arrived, direct } = await begin()
+      const content = Buffer.from([0, 1, 2, 255, 254, 10, 13])
+      await platform.say(platform.ann, direct, 'look at this', { file: { name: 'photo.png', content } })
+      await until(() => host.heard(direct).length === 1)
+      const [said] = host.heard(direct)
+      const [file] = said?.attachments ?? []
+      expect(file).toMatchObject({ name: 'photo.png', bytes: content.length })
+      expect(await host.chats.files?.read(file?.id ?? '')).toEqual(content)
+      host.tell(direct, 'and back', {
+        attachments: [{ ...(file ?? { id: '', name: '', type: '', bytes: 0 }) }],
+      })
+      await arrived(direct, 'and back')
+      await until(async () =>
+        (await platform.shown(direct)).some(one => one.isOurs && one.file?.bytes === content.length),
+      )
+    })
+
+    attempt('reactions, changes and what is taken back reach the agent', async () => {
+      const { platform, host, arrived, direct } = await begin()
+      const id = await platform.say(platform.ann, direct, 'buy bread')
+      await until(() => host.heard(direct).length === 1)
+      if (does('edits')) {
+        await platform.edit?.(platform.ann, direct, id, 'buy rolls')
+        await until(() => host.heard(direct)[0]?.text === 'buy rolls')
+      }
+      host.tell(direct, '👍', { kind: 'reaction', messageId: null })
+      if (does('reactions')) {
+        await until(async () => (await platform.shown(direct)).some(one => one.reactions?.includes('👍')))
+        host.tell(direct, 'bought')
+        const ours = (await arrived(direct, 'bought')).find(({ text }) => text === 'bought')
+        await platform.react?.(platform.ann, direct, ours?.id ?? '', '🎉')
+        await until(() => host.notes().some(({ text }) => text.includes('🎉') && text.includes('bought')))
+      }
+      if (does('deletions')) {
+        await platform.remove?.(platform.ann, direct, id)
+        await until(() => host.heard(direct)[0]?.text === '[taken back]')
+      }
+    })
+
+    attempt('a platform that is busy or broken for a while gets it once', async () => {
+      const { platform, host, arrived, direct } = await begin()
+      for (const how of ['limit', 'failure'] as const) {
+        platform.refuse?.(2, how)
+        const id = host.tell(direct, `after a ${how}`)
+        await until(() => host.message(id)?.status === 'sent')
+        expect((await arrived(direct, how)).filter(({ text }) => text.includes(how))).toHaveLength(1)
+      }
+    })
+
+    const attemptTyping = does('typing') ? attempt : () => {}
+    attemptTyping('somebody is seen to be typing', async () => {
+      const { platform, host, direct } = await begin()
+      host.chats.typing(direct, true)
+      await until(async () => (await platform.isTyping?.(direct)) === true)
+      host.chats.typing(direct, false)
+    })
+  })
+}

@@ -1,0 +1,84 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import ts from 'typescript'
+
+const packages = join(import.meta.dirname, '..', 'packages')
+/** sources of the packages that a published one contains */
+const inside: Readonly<Record<string, string>> = {
+  '@hatchway/protocol': 'protocol/src/index',
+  '@hatchway/protocol/names': 'protocol/src/names',
+  '@hatchway/protocol/uuid': 'protocol/src/uuid',
+  '@hatchway/protocol/shell': 'protocol/src/shell/index',
+  '@hatchway/spool': 'spool/src/index',
+  '@hatchway/host/plugin': 'host/src/plugin',
+  '@hatchway/host/config': 'host/src/config',
+  '@hatchway/host/service': 'host/src/service',
+  '@hatchway/host': 'host/src/index',
+}
+
+/**
+ * Makes the declarations of all entries at once. What it returns writes those of some entries, and of every module they
+ * need, into a folder, and says which file is whose. Imports lead to declarations beside them, so that nothing but the
+ * package itself is needed.
+ */
+export function createDeclarations(all: readonly string[]) {
+  const emitted = emitAll(all)
+  return (entries: Readonly<Record<string, string>>, output: string): Record<string, string> => {
+    const files = Object.entries(entries).map(
+      ([name, file]) => [name, relative(packages, file).replace(/\.ts$/, '.d.ts')] as const,
+    )
+    const first = files.map(([, file]) => file)
+    for (const file of needed(first, emitted)) {
+      mkdirSync(dirname(join(output, file)), { recursive: true })
+      writeFileSync(join(output, file), emitted.get(file) ?? '')
+    }
+    return Object.fromEntries(files)
+  }
+}
+
+/** By their paths, in the order of the sources. */
+function emitAll(all: readonly string[]): Map<string, string> {
+  const { config } = ts.readConfigFile(join(packages, '..', 'tsconfig.json'), ts.sys.readFile)
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, join(packages, '..'))
+  const program = ts.createProgram([...all], {
+    ...options,
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    rootDir: packages,
+    outDir: packages,
+    // As if they were files of one package: what is found in node_modules gets no declarations.
+    paths: Object.fromEntries(
+      Object.entries(inside).map(([name, path]) => [name, [join(packages, `${path}.ts`)]]),
+    ),
+  })
+  const emitted = new Map<string, string>()
+  program.emit(undefined, (file, text) => {
+    emitted.set(relative(packages, file), rewritten(text, relative(packages, dirname(file))))
+  })
+  return emitted
+}
+
+const imports = /(from |import\(|import )(['"])([^'"]+)\2/g
+
+/** These and what they import: a type is often simpler than what it is made with. */
+function needed(files: readonly string[], emitted: ReadonlyMap<string, string>): Set<string> {
+  const found = new Set(files)
+  for (const file of found) {
+    for (const [, , , name = ''] of (emitted.get(file) ?? '').matchAll(imports)) {
+      if (name.startsWith('.')) found.add(join(dirname(file), name).replace(/\.js$/, '.d.ts'))
+    }
+  }
+  return found
+}
+
+/** `./other.ts` becomes `./other.js`, which stands for its declarations; a workspace becomes a path to its own. */
+const rewritten = (text: string, folder: string): string =>
+  text.replace(imports, (whole, before: string, quote: string, name: string) => {
+    const own = inside[name]
+    if (own !== undefined) {
+      const path = relative(folder, own)
+      return `${before}${quote}${path.startsWith('.') ? path : `./${path}`}.js${quote}`
+    }
+    return name.startsWith('.') ? `${before}${quote}${name.replace(/\.ts$/, '.js')}${quote}` : whole
+  })

@@ -1,0 +1,1 @@
+export function newestIn(paths: readonly string[]): number
