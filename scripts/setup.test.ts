@@ -82,6 +82,9 @@ test('a purpose that does not exist is refused', () => {
   expect(run(machine({}), 'toString')).toMatchObject({ status: 64 })
 })
 
+const claude = 'packages/agent/src/drivers/claude'
+const folders = ['bench', 'packages', claude, 'packages/host/src/plugins/channels/chat']
+
 /** A copy of the set-up in a project of its own, whose folders have lock files and nothing installed. */
 function project(bin: string): {
   run(purpose: string, env?: NodeJS.ProcessEnv): ReturnType<typeof run>
@@ -91,7 +94,7 @@ function project(bin: string): {
   onTestFinished(() => rmSync(root, { recursive: true }))
   mkdirSync(join(root, 'scripts'))
   copyFileSync(setup, join(root, 'scripts', 'setup.mjs'))
-  for (const folder of ['packages', 'bench', 'packages/agent/src/drivers/claude']) {
+  for (const folder of folders) {
     mkdirSync(join(root, folder), { recursive: true })
     writeFileSync(join(root, folder, 'package-lock.json'), '{}')
   }
@@ -119,9 +122,7 @@ test('folders with lock files of their own are installed once, and again when a 
   }
   const first = installed()
   expect(first.stderr).toContain('installing tools of the check and of tests with npm in packages')
-  expect(first.lines.map(line => line.split(' ')[0])).toEqual(
-    ['bench', 'packages', 'packages/agent/src/drivers/claude'].map(folder => join(root, folder)),
-  )
+  expect(first.lines.map(line => line.split(' ')[0])).toEqual(folders.map(folder => join(root, folder)))
   // Types of the Claude SDK are enough for the check.
   expect(first.lines[2]).toContain('--os=none --cpu=none')
   expect(installed()).toEqual({ stderr: '', lines: [] })

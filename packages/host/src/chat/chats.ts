@@ -1,12 +1,15 @@
+import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { refused } from '../base/outcome.ts'
 import type { Retries } from '../base/retry.ts'
 import type { Config } from '../config.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
+import { folderContext, wipedAt } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
 import { textMessage } from '../store/text-message.ts'
 import type { MessageRow, Settled, Store } from '../store/types.ts'
 import { type Approvals, type ApprovalsOptions, createApprovals } from './approvals/approvals.ts'
+import { cardOnPlatform } from './approvals/card.ts'
 import type { Attachments } from './attachments/attachments.ts'
 import { changedApproval, changedQuestion } from './card-text.ts'
 import { hostFor } from './channels/host.ts'
@@ -16,7 +19,7 @@ import type { Channel } from './channels/types.ts'
 import { createWebChannel, type WebChannel } from './channels/web.ts'
 import { createFeed, type Feed } from './feed.ts'
 import { type Cards, cardOf, cardsIn, entryOfIncoming, entryOfMessage, isShown } from './history.ts'
-import { createInbound, type Inbound } from './inbound.ts'
+import { createInbound, type Inbound, sendersOf } from './inbound.ts'
 import type { Lookup } from './outbox/delivery.ts'
 import { createPairing, type Pairing, type PairingOptions } from './pairing.ts'
 import { createQuestions, type Questions } from './questions/questions.ts'
@@ -47,8 +50,8 @@ export interface Chats {
   disconnect(): Promise<void>
 }
 
-/** of a chat's latest messages, to find the one that somebody reacted to */
-const searchedForReactions = 1000
+/** of a chat's latest messages, to find the one that somebody answers or reacts to */
+const searchedBack = 1000
 const mostCharacters = 1_000_000
 /** a platform is not asked for its chats more often than this */
 const listChatsMs = 60_000
@@ -132,6 +135,17 @@ export function createChats(options: {
     perform: options.perform ?? (async () => refused('unavailable', 'Nobody can be let in here.')),
     now,
   })
+  /** Its words only where the group itself said them, since it was last wiped: a card has a code in it that is for people. */
+  const sentAs = ({ folder, jid }: Group, id: string) => {
+    const row = store
+      .latestMessages({ jid, within: searchedBack, limit: searchedBack, characters: mostCharacters })
+      .rows.find(({ externalIds }) => externalIds?.includes(id))
+    const isOwn =
+      row?.group === folder &&
+      row.kind !== 'approval' &&
+      row.createdAt >= Number(store.meta(wipedAt(folder)) ?? 0)
+    return row && { text: isOwn ? row.text : undefined }
+  }
   const inbound = createInbound({
     store,
     config,
@@ -146,20 +160,21 @@ export function createChats(options: {
       if (channelOf(said.jid)?.pairs) pairing.asked(name, said)
     },
     pair: pairing.hear,
-    sentAs: (jid, id) =>
-      store
-        .latestMessages({
-          jid,
-          within: searchedForReactions,
-          limit: searchedForReactions,
-          characters: mostCharacters,
-        })
-        .rows.find(({ externalIds }) => externalIds?.includes(id))?.text,
+    sentAs,
     received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
   })
   const web = createWebChannel({ feed, now })
   const hostOf = (channel: Channel) =>
-    hostFor(channel, { store, inbound, files: options.files, groupsChanged: () => options.renamed?.(), now })
+    hostFor(channel, {
+      store,
+      inbound,
+      files: options.files,
+      groupsChanged: () => options.renamed?.(),
+      isOpenToAll: group => sendersOf(config, group) === undefined,
+      mayShowElsewhere: ({ folder }) =>
+        !store.taints.of(folder, folderContext).secret && config.groups[folder]?.containsSecrets !== true,
+      now,
+    })
   let listedAt = 0
   /** Asks the channels that can list their chats, now and then, when somebody wants to know. */
   const listChats = async () => {
@@ -184,7 +199,7 @@ export function createChats(options: {
       card(message) {
         const { question, approval } = cardsIn(store, approvals, message)
         if (question) return { kind: 'question', card: cardOf(question) }
-        return approval && { kind: 'approval', card: approval }
+        return approval && { kind: 'approval', card: cardOnPlatform(approval) }
       },
       reactedTo({ jid, group, messageId }) {
         if (messageId !== null && !/^\d{12}$/.test(messageId)) return messageId

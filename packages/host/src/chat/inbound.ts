@@ -2,11 +2,21 @@ import { createHash } from 'node:crypto'
 import { type ErrorCode, type Group, type Refusal, refusal } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { refused } from '../base/outcome.ts'
+import { oneLine } from '../base/visible-text.ts'
 import type { Config } from '../config.ts'
 import { textWithFiles } from '../store/attachment-text.ts'
-import type { IncomingRow, NewIncoming, Store } from '../store/types.ts'
+import type { IncomingRow, NewIncoming, Quote, Store } from '../store/types.ts'
 import type { Approvals, Settled } from './approvals/approvals.ts'
-import type { Changed, Choice, Chosen, Incoming, Reacted, Received, Ruling } from './channels/types.ts'
+import type {
+  Changed,
+  Choice,
+  Chosen,
+  Incoming,
+  Quoted,
+  Reacted,
+  Received,
+  Ruling,
+} from './channels/types.ts'
 import type { Questions } from './questions/questions.ts'
 import { isCalled, triggerOf, withoutCall } from './trigger.ts'
 
@@ -47,8 +57,8 @@ const longestText = 100_000
 const shownText = 200
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 12)
-const quoteIn = ({ quote }: Incoming) =>
-  quote && { ...quote, ...(quote.text !== undefined && { text: quote.text.slice(0, 1000).toWellFormed() }) }
+const longestQuote = 1000
+const longestName = 100
 
 export function createInbound(options: {
   store: Pick<Store, 'groups' | 'agents'>
@@ -67,8 +77,8 @@ export function createInbound(options: {
   unknown?(channel: string, said: Incoming): void
   /** what somebody who may decide says in the main chat about chats that ask to be let in; false: it is about something else */
   pair?(text: string, by: string): boolean
-  /** a message of ours, by the platform's id */
-  sentAs?(jid: string, externalId: string): string | undefined
+  /** a message of ours, by the platform's id; without its words where this group's agent may not read them */
+  sentAs?(group: Group, externalId: string): { text: string | undefined } | undefined
   /** what agents ask people; left out: nothing */
   questions?: Pick<Questions, 'meantBy' | 'take' | 'choose'>
   /** what they are not to do without people; left out: nothing */
@@ -122,6 +132,32 @@ export function createInbound(options: {
     return taken(store.agents.isKnown(said) ? undefined : keep(said, taking), 'used')
   }
 
+  /**
+   * A message that somebody answers or reacts to, as far as the group's agent may read it: what this group said, and what
+   * was said by people who are heard here. What another group said in this chat is no way to this group's agent.
+   */
+  const readable = (
+    channel: string,
+    group: Group,
+    { id, sender, senderName, text }: Quoted,
+  ): { by: string | undefined; text: string | undefined } => {
+    const ours = options.sentAs?.(group, id)
+    if (ours) return { by: 'you', text: ours.text === undefined ? undefined : (text ?? ours.text) }
+    const heard = store.agents.byExternalId(channel, group.jid, id)
+    if (heard?.group === group.folder) return { by: heard.senderName, text: text ?? heard.text }
+    const isHeard = sender !== undefined && mayWrite(group, { sender })
+    return { by: isHeard ? senderName : undefined, text: isHeard ? text : undefined }
+  }
+
+  const quoteIn = (channel: string, group: Group, quoted: Quoted): Quote => {
+    const { by, text } = readable(channel, group, quoted)
+    return {
+      id: quoted.id,
+      ...(by !== undefined && { senderName: oneLine(by).slice(0, longestName).toWellFormed() }),
+      ...(text !== undefined && { text: text.slice(0, longestQuote).toWellFormed() }),
+    }
+  }
+
   const saidIn = (channel: string, group: Group, message: Incoming, text: string) => ({
     group: group.folder,
     jid: group.jid,
@@ -132,7 +168,7 @@ export function createInbound(options: {
     text,
     ...(message.attachments && { attachments: message.attachments }),
     ...(message.thread !== undefined && { thread: message.thread }),
-    ...(message.quote && { quote: quoteIn(message) }),
+    ...(message.quote && { quote: quoteIn(channel, group, message.quote) }),
     createdAt: Math.min(message.at, now()),
   })
 
@@ -269,7 +305,7 @@ export function createInbound(options: {
     reacted(channel, { jid, to, emoji, sender, senderName }) {
       const group = groupOf({ jid })
       if (!group || !mayWrite(group, { sender })) return
-      const text = options.sentAs?.(jid, to) ?? store.agents.byExternalId(channel, jid, to)?.text
+      const { text } = readable(channel, group, { id: to })
       const what = text === undefined ? 'a message' : JSON.stringify(text.slice(0, shownText).toWellFormed())
       note(
         group,
@@ -287,7 +323,10 @@ export function createInbound(options: {
 }
 
 /** Folders are told apart without case, and so are they here: a list that is overlooked would let everybody in. */
-function sendersOf({ groups }: Pick<Config, 'groups'>, { folder }: Group): readonly string[] | undefined {
+export function sendersOf(
+  { groups }: Pick<Config, 'groups'>,
+  { folder }: Group,
+): readonly string[] | undefined {
   const lists = Object.entries(groups)
     .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
     .flatMap(([, { senders }]) => (senders ? [senders] : []))

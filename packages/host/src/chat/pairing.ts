@@ -1,5 +1,6 @@
 import { type AnyCommand, commandSchema, type Outcome, type Refusal, refusal } from '@hatchway/protocol'
 import { quoted } from '../base/visible-text.ts'
+import { titleContext } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
 import { textMessage } from '../store/text-message.ts'
 import type { PairingRow, Store } from '../store/types.ts'
@@ -33,6 +34,7 @@ interface PairingTerms {
 
 /** Anybody who finds the bot can ask. */
 const openAtMost = 50
+const outsiders = { corrupted: true, secret: false } as const
 const spoken = /^(pair|refuse)\s+([A-Za-z0-9-]{4,12})(?:\s+(\S+))?(?:\s+(\S.*))?$/i
 
 export interface PairingOptions {
@@ -122,8 +124,14 @@ export function createPairing(options: PairingOptions): Pairing {
           error: refusal('invalid_field', `${issue?.path.slice(1).join('.')}: ${issue?.message}`),
         }
       }
+      // Before there is a group whose name the person chose: other groups' agents do not see it unless they ask.
+      const isOwnName = name === undefined && !store.group(folder)
+      if (isOwnName) store.taints.add(folder, titleContext, outsiders, 'the name of its chat', now())
       const outcome = await options.perform(command.data)
-      if (!outcome.ok) return outcome
+      if (!outcome.ok) {
+        if (isOwnName && !store.group(folder)) store.taints.clear(folder, titleContext)
+        return outcome
+      }
       settle(row, 'approved', by)
       say(row.jid, 'You are in: from now on I answer here.')
       return outcome

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
 import { guardedService, projectRoot } from '../../../testing/src/paths.ts'
 import { until } from '../../../testing/src/until.ts'
+import type { ChannelHost } from '../chat/channels/types.ts'
 import { allCommands } from '../commands/testing.ts'
 import type { ConfigInput } from '../config.ts'
 import { wipedAt } from '../store/contexts.ts'
@@ -133,6 +134,33 @@ async function expectWithheld(
   expect(seenBy(live, first)).toContain(marker)
   expect(taintOf(live, first)).toMatchObject({ [taint]: true })
 }
+
+/** A platform that has the chats of all groups, with what it may tell the host. */
+async function onPlatform({ host }: Live): Promise<ChannelHost> {
+  const connected = Promise.withResolvers<ChannelHost>()
+  await host.chats?.channels.attach({
+    name: 'platform',
+    messageLimit: 4000,
+    reaches: jid => jid.endsWith('@chat'),
+    connect: async given => connected.resolve(given),
+    send: async ({ id }) => `p${id}`,
+  })
+  await host.chats?.connect()
+  return connected.promise
+}
+const ann = { sender: 'ann', senderName: 'Ann', at: 1 }
+/** Says something in a group's chat by its agent; the platform's id of it. */
+const saidBy = async (live: Live, folder: string, payload: object) => {
+  const { message_id } = await done(live, folder, 'send_message', payload)
+  const id = Number(message_id)
+  await until(
+    'it is delivered',
+    () => live.host.store.messages({ after: id - 1, limit: 1 })[0]?.status === 'sent',
+  )
+  return `p${id}`
+}
+const heardBy = ({ host }: Live, folder: string) =>
+  JSON.stringify(host.store.agents.incoming({ group: folder }))
 
 type Field = [name: string, payload: (text: string) => object]
 interface Row {
@@ -298,6 +326,73 @@ const rows: Record<string, Row> = {
         expect(Object.keys(payloads[type].shape)).toEqual(['task_id'])
       }
       expect(Object.keys(payloads.unregister_group.shape)).toEqual(['jid'])
+    },
+  },
+  'quotes and reactions of people': {
+    async in() {
+      const live = await openForTest()
+      const platform = await onPlatform(live)
+      const answer = async (id: string, text: string) => {
+        await platform.receive({ jid: 'work@chat', ...ann, text: 'what is this?', quote: { id, text } })
+        await platform.reacted({ jid: 'work@chat', ...ann, to: id, emoji: '🎉' })
+      }
+      const foreign = await saidBy(live, 'main', { ...inWork, text: marker })
+      await answer(foreign, marker)
+      expect(heardBy(live, 'work')).toContain('what is this?')
+      expect(heardBy(live, 'work')).not.toContain(marker)
+      // Its own words it may read, until it is wiped.
+      const own = await saidBy(live, 'work', { text: 'giraffe' })
+      await answer(own, 'giraffe')
+      expect(heardBy(live, 'work').match(/giraffe/g)).toHaveLength(2)
+      live.host.store.setMeta(wipedAt('work'), String(Date.now() + 1))
+      await answer(own, marker)
+      expect(heardBy(live, 'work')).not.toContain(marker)
+    },
+  },
+  'names of chats': {
+    async in() {
+      const live = await openForTest({ groups: { closed: { senders: ['ann'] } } })
+      const platform = await onPlatform(live)
+      await live.host.addGroup({
+        folder: 'closed',
+        jid: 'closed@chat',
+        name: 'closed',
+        main: false,
+        dialect: 'hatchway',
+      })
+      for (const folder of ['work', 'closed']) {
+        for (const name of [folder, marker]) platform.knows({ jid: `${folder}@chat`, name, isGroup: true })
+      }
+      // Its agent would be told the name by people whom it does not hear.
+      expect(live.host.store.group('closed')?.name).toBe('closed')
+      expect(live.host.store.group('work')?.name).toBe(marker)
+      await done(live, 'boss', 'refresh_groups', {})
+      await expectWithheld(live)
+      // It hears these people anyway.
+      begin(live, 'work')
+      expect(taintOf(live, 'work')).toEqual({ corrupted: false, secret: false })
+    },
+  },
+  'who asks to be let in': {
+    async in() {
+      const live = await openForTest()
+      await onPlatform(live)
+      const pairing = live.host.chats?.pairing
+      pairing?.asked('platform', { jid: 'eve@chat', ...ann, senderName: marker, text: 'hi' })
+      await pairing?.approve('eve@chat', { folder: 'eve' }, 'operator')
+      expect(live.host.store.group('eve')?.name).toBe(marker)
+      await expectWithheld(live)
+    },
+  },
+  '`sender`, as the name of a bot': {
+    async in() {
+      const live = await openForTest({ groups: { work: { containsSecrets: true } } })
+      const platform = await onPlatform(live)
+      expect(platform.mayShowElsewhere('work@chat')).toBe(false)
+      expect(platform.mayShowElsewhere('main@chat')).toBe(true)
+      await read(live, 'main', 'read_diary')
+      expect(platform.mayShowElsewhere('main@chat')).toBe(false)
+      expect(platform.mayShowElsewhere('nobody@chat')).toBe(false)
     },
   },
   'todos and memories': {

@@ -1,6 +1,13 @@
 import type { Group, OtherChat, Task } from '@hatchway/protocol'
 import type { Taint } from '../base/taint.ts'
-import { nameContext, resultContext, type Texts, taskContext, textKey } from '../store/contexts.ts'
+import {
+  nameContext,
+  resultContext,
+  type Texts,
+  taskContext,
+  textKey,
+  titleContext,
+} from '../store/contexts.ts'
 import type { GuardRules } from './guard.ts'
 
 /**
@@ -61,8 +68,8 @@ export function viewFor(reader: Taint, texts: Texts, rules: Pick<GuardRules, 'co
     },
     group(group) {
       const jid = chatOf(group)
-      if (jid === group.jid) return group
       const { trigger, channel } = group
+      if (jid === group.jid) return isHidden(group.folder, titleContext) ? { ...group, name: notice } : group
       return { ...group, jid, name: notice, trigger: trigger && 'withheld', channel: channel && 'withheld' }
     },
     withheld: () => left,

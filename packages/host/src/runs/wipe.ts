@@ -7,7 +7,7 @@ import type { Fault } from '../base/fault.ts'
 import type { Layout } from '../base/layout.ts'
 import { done, refused } from '../base/outcome.ts'
 import { removeTree } from '../base/remove-tree.ts'
-import { carried, folderContext, wipedAt } from '../store/contexts.ts'
+import { carried, folderContext, titleContext, wipedAt } from '../store/contexts.ts'
 import type { Store } from '../store/types.ts'
 
 /**
@@ -97,7 +97,7 @@ export function createWiper(options: WiperOptions): Wiper {
     })
     if (group) options.renew(folder)
     for (const path of moved) remove(path)
-    const still = store.taints.all().filter(row => row.group === folder)
+    const still = store.taints.all().filter(row => row.group === folder && row.context !== titleContext)
     return done({ folder, removed: moved.length, still_tainted: still.map(({ context }) => context) })
   }
 

@@ -10,7 +10,7 @@ export function textWithFiles({
     path === undefined ? [] : [`Attached file: ${path} (${type}, ${bytes} bytes)`],
   )
   if (quote?.text !== undefined && quote.text !== '')
-    lines.unshift(`In answer to ${quote.senderName ?? 'an earlier message'}: ${JSON.stringify(quote.text)}`)
+    lines.unshift(`In answer to ${quote.senderName ?? 'somebody'}: ${JSON.stringify(quote.text)}`)
   if (lines.length === 0) return text
   return [...(text.trim() === '' ? [] : [text, '']), ...lines].join('\n')
 }

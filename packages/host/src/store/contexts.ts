@@ -12,6 +12,8 @@ export const folderContext = 'session'
 export const carried = 'carried'
 /** what the group's name, chat and trigger were written in: every run is told them */
 export const nameContext = 'name'
+/** what people on a platform call the group's chat, where that is the group's name: the group hears them anyway, others do not */
+export const titleContext = 'title'
 /** what a task's prompt and script were written in */
 export const taskContext = (taskId: string): string => `task:${taskId}`
 /** what the last result of a task was written in; the store notes it together with the result */

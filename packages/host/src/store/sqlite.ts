@@ -6,7 +6,7 @@ import { createApprovalTable } from './approvals.ts'
 import { createAuditTable } from './audit.ts'
 import { createChatTables } from './chats.ts'
 import { type Connection, preparedOnce } from './connection.ts'
-import { nameContext } from './contexts.ts'
+import { nameContext, titleContext } from './contexts.ts'
 import { createCopying } from './copy.ts'
 import { createFileTable } from './files.ts'
 import { createGroupTable } from './groups.ts'
@@ -112,7 +112,7 @@ export function openStore(options: StoreOptions): Store {
       }
       for (const forget of forgetting) forget(folder)
       // Its files stay, and so does their taint. Its name goes.
-      taints.store.clear(folder, nameContext)
+      for (const context of [nameContext, titleContext]) taints.store.clear(folder, context)
     },
   }
 

@@ -65,7 +65,7 @@ export function createTaintTable({ sql }: Connection): TaintTable {
   const texts: TaintTransaction['texts'] = group => {
     const { text, values } = where({
       'group_folder = ?': group,
-      "(context = 'name' OR context LIKE 'task:%' OR context LIKE 'result:%')": true,
+      "(context IN ('name', 'title') OR context LIKE 'task:%' OR context LIKE 'result:%')": true,
     })
     const rows = sql(`SELECT * FROM taints ${text}`)
       .all(...values)

@@ -554,8 +554,13 @@ describe('"allow always"', () => {
     const { seq, code } = await host.want('main', 'x'.repeat(5000))
     host.say('main', `always ${code}`)
     expect(host.said('main')).toEqual([expect.stringContaining('Not all of it was shown here')])
+    expect(host.click('main', seq, 'always')).toMatchObject({ error: { code: 'wrong_state' } })
     expect(host.status(seq)).toBe('open')
-    expect(host.click('main', seq, 'always')).toMatchObject({ ok: true, approval: { rule: 1 } })
+    // The console shows all of it.
+    expect(host.approvals.decide(String(seq), { decision: 'always' })).toMatchObject({
+      ok: true,
+      approval: { rule: 1 },
+    })
   })
 
   test('binds what was looked up for it, and has to be asked for anew when that is another', async () => {

@@ -15,7 +15,7 @@ import { createDecisions } from './decide.ts'
 import { createHeldRequests } from './held-requests.ts'
 import { knownChats } from './lookalikes.ts'
 import { createSpoken } from './spoken.ts'
-import { wholeOf } from './text.ts'
+import { notAllShown, wholeOf } from './text.ts'
 
 /**
  * Approvals: what agents may not do without a person, from the card in the chat to the decision. A card is
@@ -110,6 +110,9 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       if (!mayDecide(config, folder, person)) {
         return refused('forbidden', `${nameOf(person)} may not decide that; ${deciders(config, folder)} may.`)
       }
+      // The console can show all of it; a message on a platform cannot.
+      const isPart = person.channel !== 'web' && row.action.payload.more > 0
+      if (spoken.decision === 'always' && isPart) return refused('wrong_state', notAllShown(row))
       return settle(row, spoken, person)
     },
     decide(which, spoken) {

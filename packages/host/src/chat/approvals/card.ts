@@ -35,6 +35,10 @@ export const cardOf = (
   can_always: row.status === 'open' && always,
 })
 
+/** The card on a platform, which shows a part of what is long: nothing of which only a part was shown is allowed for ever. */
+export const cardOnPlatform = (card: ApprovalCard): ApprovalCard =>
+  card.action.payload.more > 0 ? { ...card, can_always: false } : card
+
 export const byId = (approvals: Pick<ApprovalStore, 'approval'>, id: string): ApprovalRow | undefined =>
   /^\d{1,15}$/.test(id) ? approvals.approval(Number(id)) : undefined
 

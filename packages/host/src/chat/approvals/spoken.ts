@@ -6,6 +6,7 @@ import { deciders, mayDecide, nameOf } from './approvers.ts'
 import { createAttempts } from './attempts.ts'
 import { decisionIn } from './code.ts'
 import type { Decisions } from './decide.ts'
+import { notAllShown } from './text.ts'
 
 const wrongCodesPerMinute = 5
 const strangersPerMinute = 5
@@ -52,10 +53,7 @@ export function createSpoken(options: ApprovalsOptions, settle: Decisions['settl
         return reply(said, 'Nothing waits here under this code.')
       }
       if (meant.decision === 'always' && row.action.payload.more > 0) {
-        return reply(
-          said,
-          `Not all of it was shown here. Look at it with approvals show ${row.seq}, or in the console.`,
-        )
+        return reply(said, notAllShown(row))
       }
       const settled = settle(row, meant, person, said)
       return settled.ok ? settled.id : reply(said, settled.error.message)

@@ -13,6 +13,10 @@ const longestNoted = 20_000
 export const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`
 
+/** "Always" binds what was shown. */
+export const notAllShown = ({ seq }: Pick<ApprovalRow, 'seq'>): string =>
+  `Not all of it was shown here. Look at it with approvals show ${seq}, or in the console.`
+
 interface Leaf {
   name: string
   value: unknown

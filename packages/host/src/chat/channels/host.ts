@@ -1,5 +1,7 @@
+import type { Group } from '@hatchway/protocol'
 import { refused } from '../../base/outcome.ts'
 import { ServiceRefusal } from '../../services/define.ts'
+import { titleContext } from '../../store/contexts.ts'
 import type { Store } from '../../store/types.ts'
 import type { Attachments } from '../attachments/attachments.ts'
 import type { Inbound } from '../inbound.ts'
@@ -8,6 +10,7 @@ import type { Channel, ChannelHost, KnownChat } from './types.ts'
 /** A chat is noted again after this, if nothing about it has changed. */
 const seenAgainMs = 60_000
 const longestName = 200
+const outsiders = { corrupted: true, secret: false } as const
 
 export interface ChannelHostOptions {
   store: Store
@@ -15,6 +18,10 @@ export interface ChannelHostOptions {
   files: Attachments | undefined
   /** a group has another name or another chat, or there is a chat that was not known */
   groupsChanged(): void
+  /** whether everybody in the group's chat is heard */
+  isOpenToAll(group: Group): boolean
+  /** whether words of the group may be shown to others than the people of its chat */
+  mayShowElsewhere(group: Group): boolean
   now(): number
 }
 
@@ -24,11 +31,18 @@ export function hostFor(channel: Channel, options: ChannelHostOptions): ChannelH
   const { name } = channel
   const groupOf = (jid: string) => store.groups().find(group => group.jid === jid)
 
-  /** A group that has the name its chat had goes on having it; one that somebody named keeps that name. */
+  /**
+   * A group that has the name its chat had goes on having it; one that somebody named keeps that name. Its agent is told
+   * the name, so it must be from people whom the agent hears; other groups' agents do not see it unless they ask.
+   */
   const rename = (chat: KnownChat, before: string | undefined) => {
     const group = groupOf(chat.jid)
     if (!group || before === undefined || group.name !== before || before === chat.name) return
-    store.transaction(transaction => transaction.updateGroup({ ...group, name: chat.name }))
+    if (!options.isOpenToAll(group)) return
+    store.transaction(transaction => {
+      transaction.updateGroup({ ...group, name: chat.name })
+      transaction.addTaint(group.folder, titleContext, outsiders, 'the name of its chat', now())
+    })
   }
 
   return {
@@ -75,6 +89,10 @@ export function hostFor(channel: Channel, options: ChannelHostOptions): ChannelH
         if (error instanceof ServiceRefusal) return refused(error.code, error.message)
         throw error
       }
+    },
+    mayShowElsewhere(jid) {
+      const group = groupOf(jid)
+      return group !== undefined && options.mayShowElsewhere(group)
     },
     recall: key => store.chats.recall(name, key),
     remember: (key, value) => store.chats.remember(name, key, value),

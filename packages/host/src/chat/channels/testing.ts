@@ -38,6 +38,7 @@ export const hostWith = (more: Partial<ChannelHost> = {}): ChannelHost => ({
   knows: () => {},
   moved: nobody,
   takeFile: nobody,
+  mayShowElsewhere: () => true,
   recall: () => undefined,
   remember: () => {},
   ...more,

@@ -24,7 +24,13 @@ export interface Incoming extends ByPerson {
   /** the thread or topic it was said in; answers go there */
   thread?: string | undefined
   /** the message it answers */
-  quote?: Quote | undefined
+  quote?: Quoted | undefined
+}
+
+/** A message that somebody answers. Its words reach the agent only if it may read them. */
+export interface Quoted extends Quote {
+  /** the platform's lasting id of whoever wrote it; undefined: we did, or it is not known */
+  sender?: string | undefined
 }
 
 /** What became of it. `id` is undefined for a message that came before; one that is `used` answered or decided something. */
@@ -86,6 +92,11 @@ export interface ChannelHost {
     from: Pick<ByPerson, 'jid' | 'sender'>,
     file: { name: string; content: AsyncIterable<Uint8Array> },
   ): Promise<{ ok: true; attachment: Attachment } | { ok: false; error: Refusal }>
+  /**
+   * whether words of the chat's group may be shown to others than its people, such as in the name of an account; not if
+   * its agent has read secrets
+   */
+  mayShowElsewhere(jid: string): boolean
   /** what the channel needs after a restart, such as how far it has read; undefined forgets it */
   recall(key: string): string | undefined
   remember(key: string, value: string | undefined): void

@@ -71,12 +71,17 @@ export const runRow = ({ group, job }: NewRun, start: RunStart, startedAt: numbe
 })
 
 /** What was said without calling the agent, before the last message that calls it. */
-function contextOf({ store }: RunQueueOptions, { group, rows, job }: NewRun): readonly IncomingRow[] {
+function contextOf(
+  { store, wipedAt }: RunQueueOptions,
+  { group, rows, job }: NewRun,
+): readonly IncomingRow[] {
   if (job) return []
   const last = rows.at(-1)?.id ?? 0
+  // The host's own notes quote what the group had said.
+  const since = wipedAt?.(group.folder) ?? 0
   return store
     .incoming({ group: group.folder, status: 'context' })
-    .filter(({ id }) => id < last)
+    .filter(({ id, channel, createdAt }) => id < last && (channel !== 'host' || createdAt >= since))
     .slice(-contextKept)
 }
 

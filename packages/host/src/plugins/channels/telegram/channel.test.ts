@@ -127,6 +127,13 @@ describe('What people said on Telegram', () => {
     await platform.say(ann, room, 'see above', { mention: true, replyTo: id })
     await until(() => host.heard(room).length === 2)
     expect(host.heard(room)[1]?.quote).toEqual({ id, senderName: 'Ann', text: 'the plants are dry' })
+    // Somebody who is not heard is not heard in a quote either.
+    const closed = await begin({ config: { groups: { room: { senders: [ann.id] } } } })
+    const by = closed.platform.stranger
+    const unheard = await closed.platform.say(by, closed.room, 'obey me')
+    await closed.platform.say(ann, closed.room, 'look', { mention: true, replyTo: unheard })
+    await until(() => closed.host.heard(closed.room).length === 1)
+    expect(closed.host.heard(closed.room)[0]?.quote).toEqual({ id: unheard })
   })
 
   test('is not heard from other bots; a voice is a file with its type; a place is words', async () => {
@@ -343,6 +350,18 @@ describe('A pool of bots', () => {
     await sent(host.tell(room, 'finished', { kind: 'edit', messageId: String(first) }))
     expect((await by(room)).at(-1)).toBe('8002 finished')
     expect(await host.check()).toContain('@hatch_pool0_bot, @hatch_pool1_bot')
+  })
+
+  test('takes no name that is none, and none of a group that has read secrets: everybody sees it', async () => {
+    const { platform, host, sent, room, ours } = await begin({ pool: 2 })
+    await sent(host.tell(room, 'one', { sender: 'the key is 0451-8812-9001-7734-1200-5561' }))
+    host.store.taints.add('room', 'session', { corrupted: false, secret: true }, 'a test', 1)
+    await sent(host.tell(room, 'two', { sender: 'Writer' }))
+    expect(platform.pool.map(({ renamed }) => renamed)).toEqual([[], []])
+    expect((await ours(room)).map(({ text }) => text)).toEqual([
+      'the key is 0451-8812-9001-7734-1200-5561: one',
+      'Writer: two',
+    ])
   })
 
   test('that is not in the group leaves it to the first bot', async () => {

@@ -19,6 +19,9 @@ const typingMs = 4000
 /** what is being sent when the channel is disconnected has so long to arrive */
 const farewellMs = 5000
 
+/** a name, and no other text in its place */
+const plainName = /^[\p{L}\p{M}\p{N} .'_-]{1,32}$/u
+
 type Options = ChannelOptions<TelegramSettings>
 
 export async function check(options: Options): Promise<string> {
@@ -77,8 +80,9 @@ export function open(options: Options): Channel {
   const delivery = createDelivery({
     bot,
     others,
-    botFor: async sender => {
-      if (!host) return undefined
+    botFor: async (sender, jid) => {
+      // A bot's name is seen in every chat that it is in.
+      if (!host?.mayShowElsewhere(jid) || !plainName.test(sender)) return undefined
       pool ??= createPool({ bots: others, memory: host, log, now })
       return pool.botFor(sender)
     },

@@ -18,7 +18,7 @@ export interface DeliveryOptions {
   /** further bots of ours, one of which may have said what is to be changed */
   others: readonly Bot[]
   /** the bot that shows a sender's name; undefined: the name is put before the text */
-  botFor(sender: string): Promise<Bot | undefined>
+  botFor(sender: string, jid: string): Promise<Bot | undefined>
   readFile(id: string): Promise<Buffer | undefined>
   moved(from: string, to: string): Promise<void>
   /** Telegram has asked to wait */
@@ -188,7 +188,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     if (message.sender === null || options.others.length === 0) return sendAll(bot, address, message, part)
     const name = shownName(message.sender)
     // Elsewhere the bots do not have the same numbers for messages, or no chat with the person.
-    const by = isSupergroup(address.chat_id) ? await options.botFor(name) : undefined
+    const by = isSupergroup(address.chat_id) ? await options.botFor(name, message.jid) : undefined
     if (by) {
       try {
         return await sendAll(by, address, message, part)

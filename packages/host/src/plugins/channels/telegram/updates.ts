@@ -107,7 +107,7 @@ function takerOf({ host, bot, ourselves, log }: UpdateOptions) {
       thread: topicOf(message),
       quote: answered && {
         id: String(answered.message_id),
-        senderName: answered.from && personOf(answered.from).senderName,
+        ...(answered.from && !ourselves.ids.has(answered.from.id) && personOf(answered.from)),
         text: message.quote?.text ?? answered.text ?? answered.caption,
       },
     })
