@@ -13,7 +13,7 @@ import { errorCode } from './directory.ts'
  */
 export interface Remover {
   remove(paths: readonly string[]): void
-  /** resolves when all files given so far are removed, or after a while */
+  /** resolves when all files given so far are removed, or after `closeTimeoutMs`: the next process removes the rest */
   close(): Promise<void>
 }
 
@@ -23,10 +23,10 @@ const idleMs = 100
 const queuedLimit = 100_000
 /** Above this, files are removed synchronously, so that a flood cannot fill the spool with finished files. */
 const backlogLimit = 150_000
-/** `close` does not wait longer than this. The next process removes the rest. */
-const closeTimeoutMs = 2000
-
-export function createRemover(report: (message: string) => void): Remover {
+export function createRemover(
+  report: (message: string) => void,
+  { closeTimeoutMs = 2000 }: { closeTimeoutMs?: number } = {},
+): Remover {
   let closed = false
   /** finished files that still exist */
   let outstanding = 0

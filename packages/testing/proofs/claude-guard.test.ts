@@ -29,7 +29,7 @@ describe(`Claude’s shell${missing === undefined ? '' : ` (needs ${missing})`}`
   attempt('runs what is harmless, and asks for the rest once it has read too much', async () => {
     const { installation, work, expectHeard } = await openClaude(
       steps,
-      { services: { plugins: [guardedService] }, guard: { approvalMs: 8000 } },
+      { services: { plugins: [guardedService] }, guard: { approvalMs: 30_000 } },
       home => ({ HATCHWAY_RIG_DIR: home }),
     )
     const asked: string[] = []

@@ -7,6 +7,7 @@ import { systemClock } from '../base/clock.ts'
 import type { Layout } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
 import type { Retries } from '../base/retry.ts'
+import type { Progress } from '../chat/progress.ts'
 import type { Config } from '../config.ts'
 import { missingDriver } from '../runs/driver-packages.ts'
 import { combineHooks, type Room, type RunHooks } from '../runs/hooks.ts'
@@ -38,6 +39,7 @@ export interface OpenRunsOptions {
   positions: Positions
   owners: Owners
   typing(jid: string, on: boolean): void
+  progress: Progress
   /** a message is stored */
   said(): void
   /** the group's container is about to be started */
@@ -228,6 +230,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     decided: options.decided,
     mayBegin: options.mayBegin,
     typing: options.typing,
+    progress: options.progress,
     log,
     now: Date.now,
   })

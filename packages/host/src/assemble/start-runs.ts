@@ -27,6 +27,7 @@ export async function startRuns(
     openRuns({
       ...kernel,
       typing: chats.typing,
+      progress: chats.progress,
       said: () => notices.publish({ kind: 'message_queued' }),
       begins: (folder, run) => {
         contexts.begins(folder, { ...run, shares: hooks.shares(folder) })

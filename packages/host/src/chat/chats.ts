@@ -22,6 +22,7 @@ import { type Cards, cardOf, cardsIn, entryOfIncoming, entryOfMessage, isShown }
 import { createInbound, type Inbound, sendersOf } from './inbound.ts'
 import type { Lookup } from './outbox/delivery.ts'
 import { createPairing, type Pairing, type PairingOptions } from './pairing.ts'
+import { createProgress, type Progress } from './progress.ts'
 import { createQuestions, type Questions } from './questions/questions.ts'
 
 /** All channels, put together: what the host connects to its outbox and its agents, and the API shows to people. */
@@ -44,6 +45,8 @@ export interface Chats {
   /** for the outbox: what has become of messages */
   settled(messages: readonly Settled[]): void
   typing(jid: string, on: boolean): void
+  /** what platforms show of agents at work */
+  progress: Progress
   /** there are others than before */
   groupsChanged(): void
   connect(): Promise<void>
@@ -188,6 +191,15 @@ export function createChats(options: {
       }
     }
   }
+  const progress = createProgress({
+    store,
+    positions,
+    channelOf,
+    afterMs: config.agents.progressMs,
+    said: options.said,
+    log,
+    now,
+  })
   for (const channel of [createLogChannel(log), web, ...(options.channels ?? []).toReversed()])
     void registry.attach(channel)
 
@@ -218,7 +230,7 @@ export function createChats(options: {
     settled(messages) {
       for (const { message, change } of messages) {
         const row: MessageRow = { ...message, ...change }
-        if (row.kind === 'edit') continue
+        if (row.kind === 'edit' || row.kind === 'progress') continue
         if (!row.text.includes('<') || isShown(entryOfMessage(row))) {
           feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, cardsIn(store, approvals, row)) }))
         }
@@ -240,11 +252,15 @@ export function createChats(options: {
       // Whoever looks at the chat from here sees it too, whichever channel's it is.
       if (channel !== web) web.typing?.(jid, on)
     },
+    progress,
     groupsChanged() {
       feed.publish(() => ({ kind: 'chats' }))
       void listChats()
     },
     connect: () => registry.connect(hostOf),
-    disconnect: registry.disconnect,
+    disconnect() {
+      progress.stop()
+      return registry.disconnect()
+    },
   }
 }

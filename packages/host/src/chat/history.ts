@@ -85,7 +85,7 @@ export const cardsIn = (
 
 /** Whether there is anything of it to show: a message that was all `<internal>` is not, and what changes another is seen there. */
 export const isShown = ({ kind, text, attachments }: ChatEntry): boolean =>
-  kind !== 'edit' && (text.trim() !== '' || attachments !== undefined)
+  kind !== 'edit' && kind !== 'progress' && (text.trim() !== '' || attachments !== undefined)
 
 /** Not more than this of a chat is read at once: a message may hold a megabyte. */
 const mostCharacters = 2_000_000

@@ -228,6 +228,11 @@ const agents = z.strictObject({
     .describe(
       'How long a session may work on one turn before it is ended. While a person is asked, it does not count.',
     ),
+  progressMs: whole(0, day)
+    .default(8000)
+    .describe(
+      'After how long a chat app shows that an agent is at work, in a message that the answer replaces. 0: never.',
+    ),
   closeMs: whole(100, 600_000)
     .default(10_000)
     .describe('How long a session that was asked to finish may take before it is ended.'),

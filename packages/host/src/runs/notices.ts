@@ -30,6 +30,9 @@ export const interruptedRuns = (
 }
 
 /** What the agent said in these runs, after the first of the messages that it is given again. */
+/** what the host shows people, not the agent's words */
+const notSaid: ReadonlySet<string> = new Set(['approval', 'edit', 'progress'])
+
 export const sentIn = (
   runs: readonly RunRow[],
   since: number,
@@ -37,7 +40,7 @@ export const sentIn = (
 ): readonly MessageRow[] =>
   messages.filter(
     ({ kind, createdAt }) =>
-      kind !== 'approval' &&
+      !notSaid.has(kind) &&
       runs.some(
         ({ startedAt, endedAt }) =>
           createdAt >= Math.max(startedAt, since) && createdAt <= (endedAt ?? createdAt),

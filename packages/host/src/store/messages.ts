@@ -39,6 +39,8 @@ export interface MessageStore {
     limit: number
     characters: number
   }): Stretch<MessageRow>
+  /** the group's message that shows it at work, and that nothing has replaced yet */
+  openProgress(group: string): Pick<MessageRow, 'id' | 'jid'> | undefined
   /** messages that are not delivered yet */
   countPending(): number
   /** messages whose time has come: those that failed before, then new ones in their order */
@@ -135,6 +137,13 @@ export function createMessageTable(
       const { text, values } = where({ 'id > ?': after, 'group_folder = ?': group, 'status = ?': status })
       const rows = sql(`SELECT * FROM messages ${text} ORDER BY id LIMIT ?`).iterate(...values, limit)
       return stretchOf(rows.map(messageTable.from), Number.POSITIVE_INFINITY, characters).rows
+    },
+    openProgress(group) {
+      const row = sql(
+        `SELECT id, jid FROM messages AS m WHERE kind = 'progress' AND group_folder = ?
+         AND NOT EXISTS (SELECT 1 FROM messages WHERE replaces = m.id) ORDER BY id DESC LIMIT 1`,
+      ).get(group)
+      return row && { id: Number(row.id), jid: String(row.jid) }
     },
     latestMessages({ group, jid, status, within = Number.MAX_SAFE_INTEGER, limit, characters }) {
       const { text, values } = where({

@@ -324,6 +324,22 @@ export function channelContract(options: {
       }
     })
 
+    attempt(
+      'an agent at work is seen where messages can change, and its answer takes that place',
+      async () => {
+        const { host, arrived, ours, direct } = await begin({ config: { agents: { progressMs: 1 } } })
+        if (!host.channel.edit) return
+        const { progress } = host.chats
+        progress.working({ folder: 'main', jid: direct }, 'mcp__calendar__list_events')
+        await arrived(direct, 'Working: list events')
+        const shown = host.store.openProgress('main')
+        const id = host.tell(direct, 'tomorrow at nine', { replaces: shown?.id })
+        progress.over('main', true)
+        await until(() => host.message(id)?.status === 'sent' && host.store.countPending() === 0)
+        expect((await ours(direct)).map(({ text }) => text)).toEqual(['tomorrow at nine'])
+      },
+    )
+
     const attemptTyping = does('typing') ? attempt : () => {}
     attemptTyping('somebody is seen to be typing', async () => {
       const { platform, host, direct } = await begin()

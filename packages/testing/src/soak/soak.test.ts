@@ -15,7 +15,7 @@ attempt(
       { signal: new AbortController().signal, progress: () => {} },
     )
     expect(accounts.filter(({ ok }) => ok !== true)).toEqual([])
-    expect(samples.length).toBeGreaterThan(1)
+    expect(samples.length).toBeGreaterThan(0)
     expect(
       Math.min(...samples.flatMap(({ rss = 0, handles = 0, watches = 0 }) => [rss, handles, watches])),
     ).toBeGreaterThan(0)

@@ -94,12 +94,45 @@ async function deliver(
     return undefined
   }
   const isLast = part.number === part.of
+  const replaced = part.number === 1 ? await replace(message, isLast, channel, lookup) : undefined
+  if (replaced !== undefined) {
+    // What was changed cannot take files along.
+    if (isLast && message.attachments) await channel.send({ ...message, text: '' }, part)
+    return replaced
+  }
   const card = isLast && channel.showsCards ? lookup.card?.(message) : undefined
   const messageId =
     message.kind === 'reaction' && lookup.reactedTo ? lookup.reactedTo(message) : message.messageId
   const attachments = isLast ? message.attachments : undefined
   const sent = await channel.send({ ...message, messageId, attachments, ...(card && { card }) }, part)
   return typeof sent === 'string' ? sent : undefined
+}
+
+/** Changes the message that showed the agent at work into what it says; undefined: there is none that could be changed. */
+async function replace(
+  message: MessageRow,
+  isLast: boolean,
+  channel: Channel,
+  lookup: Lookup,
+): Promise<string | undefined> {
+  const original = message.replaces === undefined ? undefined : lookup.message?.(message.replaces)
+  const id = original?.externalIds?.at(-1)
+  if (!original || id === undefined || !channel.edit) return undefined
+  const { jid, thread } = original
+  // A follow-up in another thread is answered there.
+  if (thread !== message.thread || message.sender !== null) {
+    await channel.edit({ jid, thread, id }, { ...message, kind: 'edit', text: 'Done.' })
+    return undefined
+  }
+  const card = isLast && channel.showsCards ? lookup.card?.(message) : undefined
+  try {
+    await channel.edit({ jid, thread, id }, { ...message, attachments: undefined, ...(card && { card }) })
+    return id
+  } catch (error) {
+    // Somebody has deleted it, or it cannot be changed any more: the answer is a message of its own.
+    if (error instanceof DeliveryError && error.isFinal) return undefined
+    throw error
+  }
 }
 
 /** None where nothing is left to say. */

@@ -76,6 +76,9 @@ function inlineToken(token: Token, style: MarkdownStyle): string {
       return style.code(token.text)
     case 'br':
       return '\n'
+    // The mark of the item says it.
+    case 'checkbox':
+      return ''
     case 'link':
       return safeLink.test(token.href)
         ? style.link(inline(token.tokens, style), token.href)

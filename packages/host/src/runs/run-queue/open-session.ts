@@ -34,12 +34,20 @@ export function openSession(
     input: options.inputBox(group),
     store,
     run: runRow(run, start, now()),
-    say: text => (isRegistered() ? options.message(group, text) : undefined),
+    say(text) {
+      if (!isRegistered()) return undefined
+      const message = options.message(group, text)
+      return job === undefined ? (options.progress?.replacing(message) ?? message) : message
+    },
     said: options.said,
     changed(state) {
       if (state !== 'working') kick()
       options.typing(group.jid, state === 'working')
+      if (job !== undefined) return
+      if (state === 'working') options.progress?.working(group)
+      else options.progress?.over(folder, state === 'idle')
     },
+    uses: tool => (job === undefined ? options.progress?.working(group, tool) : undefined),
     cutOff: by => options.cutOff?.(group, run.id, by),
     waitsForPeople: () => options.waitsForPeople?.(folder) === true,
     turnStopped: () => options.turnStopped?.(folder),

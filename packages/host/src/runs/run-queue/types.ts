@@ -1,5 +1,6 @@
 import type { Group, RunStart, Task } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import type { Progress } from '../../chat/progress.ts'
 import type { CurrentRun } from '../../commands/types.ts'
 import type { Config } from '../../config.ts'
 import type { SandboxProcess } from '../../sandboxes/types.ts'
@@ -62,6 +63,8 @@ export interface RunQueueOptions {
   /** whether everything that the group's last run had asked for is decided; if not, `kick` follows when it is */
   mayBegin?(folder: string): boolean
   typing(jid: string, on: boolean): void
+  /** what platforms show of an agent at work; left out: nothing */
+  progress?: Pick<Progress, 'working' | 'over' | 'replacing'>
   log: Logger
   now(): number
 }

@@ -99,6 +99,7 @@ export function createAgentEvents(
         break
       case 'step':
         transcript.add(event.kind, event.text, event.name)
+        if (event.kind === 'tool_call' && event.name !== undefined) parts.calls.uses(event.name)
         break
       case 'message':
         onMessage(event.text)

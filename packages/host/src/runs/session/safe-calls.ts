@@ -24,6 +24,7 @@ export function safeCalls(
   return {
     said: () => attempt('said', options.said, undefined),
     changed: state => attempt('changed', () => options.changed(state), undefined),
+    uses: tool => attempt('uses', () => options.uses?.(tool), undefined),
     cutOff: by => attempt('cutOff', () => options.cutOff(by), undefined),
     turnStopped: () => attempt('turnStopped', () => options.turnStopped?.(), undefined),
     hasRoom: () => attempt('hasRoom', options.hasRoom, undefined),

@@ -58,6 +58,8 @@ export interface SessionListeners {
   /** a message to people is stored */
   said(): void
   changed(state: SessionState): void
+  /** the agent uses a tool */
+  uses?(tool: string): void
   /** the sandbox had to be ended to stop the turn: the next run has to be told */
   cutOff(by: string): void
   /** nobody waits any more for what the stopped turn had asked people; called at the stop, and again when the turn has ended */

@@ -7,8 +7,11 @@ export const messageSchema = z.object({
   id: z.int(),
   group: z.string(),
   jid: z.string(),
-  /** an `edit` changes what an earlier message says: `messageId` is that message's id here */
-  kind: z.enum(['text', 'reaction', 'question', 'approval', 'edit']),
+  /**
+   * an `edit` changes what an earlier message says: `messageId` is that message's id here; a `progress` shows that an agent
+   * is at work, until another message `replaces` it
+   */
+  kind: z.enum(['text', 'reaction', 'question', 'approval', 'edit', 'progress']),
   text: z.string(),
   sender: z.string().nullable(),
   status: z.enum(['pending', 'sent', 'failed']),
@@ -29,6 +32,8 @@ export const messageSchema = z.object({
   replyTo: z.string().optional(),
   /** the platform's ids of what was delivered, one for each part */
   externalIds: z.array(z.string()).readonly().optional(),
+  /** the message that it takes the place of, on platforms that can change messages */
+  replaces: z.int().optional(),
 })
 export type MessageRow = z.output<typeof messageSchema>
 export const newMessageSchema = messageSchema.pick({
@@ -44,6 +49,7 @@ export const newMessageSchema = messageSchema.pick({
   attachments: true,
   thread: true,
   replyTo: true,
+  replaces: true,
 })
 export type NewMessage = z.output<typeof newMessageSchema>
 

@@ -1,0 +1,129 @@
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { until } from '../../../testing/src/until.ts'
+import { groupOf, openChats } from './channels/testing.ts'
+import { type Channel, type Delivered, DeliveryError, type Outgoing } from './channels/types.ts'
+import { createOutbox } from './outbox/outbox.ts'
+
+/** A chat on a platform whose messages can be changed, as people see it. */
+async function open(more: Partial<Channel> & { progressMs?: number; isFixed?: boolean } = {}) {
+  const { progressMs = 1, isFixed = false, ...own } = more
+  const shown = new Map<string, string>()
+  const files: string[] = []
+  let last = 0
+  const channel: Channel = {
+    name: 'test',
+    messageLimit: 40,
+    reaches: jid => jid.startsWith('chat:'),
+    async send({ text, attachments = [] }) {
+      files.push(...attachments.map(({ name }) => name))
+      if (text === '') return undefined
+      shown.set(`p${++last}`, text)
+      return `p${last}`
+    },
+    ...(!isFixed && {
+      async edit({ id }: Delivered, { text }: Outgoing) {
+        shown.set(id, text)
+      },
+    }),
+    ...own,
+  }
+  const rig = await openChats({
+    groups: [groupOf('main', { main: true })],
+    channels: [channel],
+    config: { agents: { progressMs } },
+    said: () => outbox.kick(),
+  })
+  const { store, chats, positions } = rig
+  const outbox = createOutbox({
+    store,
+    channelOf: chats.channelOf,
+    lookup: chats.lookup,
+    log: pino({ level: 'silent' }),
+    intakeIsBusy: () => false,
+    now: Date.now,
+    settled: chats.settled,
+  })
+  onTestFinished(async () => {
+    chats.progress.stop()
+    await outbox.stop()
+  })
+  const group = { folder: 'main', jid: 'chat:main' }
+  const settled = () => until('all is delivered', () => store.countPending() === 0)
+  return {
+    ...{ store, chats, shown, files, group, settled },
+    texts: () => [...shown.values()],
+    /** the agent's answer, as a session stores it */
+    async answer(text: string, attachments?: { id: string; name: string; type: string; bytes: number }[]) {
+      const message = chats.progress.replacing({
+        ...{ id: positions.next(), group: 'main', jid: 'chat:main', kind: 'text', text },
+        ...{ sender: null, speech: null, messageId: null, createdAt: Date.now() },
+        ...(attachments && { attachments }),
+      })
+      store.transaction(transaction => transaction.insertMessage(message))
+      outbox.kick()
+      await settled()
+    },
+    async works(tool?: string) {
+      chats.progress.working(group, tool)
+      await until('it is shown', () => [...shown.values()].some(text => text.startsWith('Working')))
+    },
+  }
+}
+
+test('what an agent does is one message that changes, and then its answer', async () => {
+  const { works, chats, group, texts, answer } = await open()
+  await works('mcp__calendar__list_events')
+  expect(texts()).toEqual(['Working: list events… (/stop ends it)'])
+  chats.progress.working(group, 'Bash')
+  await until('the next step is shown', () => texts()[0]?.includes('Bash') === true)
+  await answer('tomorrow at nine')
+  chats.progress.over('main', true)
+  expect(texts()).toEqual(['tomorrow at nine'])
+})
+
+test('a long answer begins in its place, and files follow', async () => {
+  const { works, texts, files, answer } = await open()
+  await works()
+  const words = Array.from({ length: 12 }, (_, i) => `word${i}`).join(' ')
+  await answer(words, [{ id: 'a', name: 'a.txt', type: 'text/plain', bytes: 1 }])
+  expect(texts().join(' ')).toBe(words)
+  expect(texts().length).toBeGreaterThan(1)
+  expect(files).toEqual(['a.txt'])
+})
+
+test('an agent that says nothing is done; one that is tried again goes on in the same message', async () => {
+  const { works, chats, group, texts, settled, answer } = await open()
+  await works()
+  chats.progress.over('main', false)
+  await works('Read')
+  await until('the next run is shown', () => texts()[0]?.includes('Read') === true)
+  chats.progress.over('main', true)
+  await settled()
+  expect(texts()).toEqual(['Done.'])
+  chats.progress.working(group)
+  await until('the next turn is shown', () => texts().length === 2)
+  await answer('hello')
+  expect(texts()).toEqual(['Done.', 'hello'])
+})
+
+test('a message that somebody deleted does not cost the answer', async () => {
+  const { works, texts, answer } = await open({
+    edit: async () => {
+      throw new DeliveryError('message to edit not found', { isFinal: true })
+    },
+  })
+  await works()
+  await answer('hello')
+  expect(texts().at(-1)).toBe('hello')
+})
+
+test('nothing is shown where messages cannot change, or nobody wants it', async () => {
+  const fixed = await open({ isFixed: true })
+  const silent = await open({ progressMs: 0 })
+  for (const { chats, group, answer, texts } of [fixed, silent]) {
+    chats.progress.working(group, 'Bash')
+    await answer('hello')
+    expect(texts()).toEqual(['hello'])
+  }
+})

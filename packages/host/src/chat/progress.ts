@@ -1,0 +1,129 @@
+import type { Group } from '@hatchway/protocol'
+import type { Logger } from 'pino'
+import { oneLine } from '../base/visible-text.ts'
+import type { Positions } from '../store/positions.ts'
+import { textMessage } from '../store/text-message.ts'
+import type { NewMessage, Store } from '../store/types.ts'
+import type { Channel } from './channels/types.ts'
+
+/**
+ * Shows on a platform that an agent is at work. After a while the chat gets a message that changes with the agent's
+ * steps, and the answer takes its place. Only platforms whose messages can be changed have it.
+ *
+ * The store knows which message is open: one that no other `replaces`. So the answer finds it after a restart, too.
+ */
+export interface Progress {
+  /** the group's agent works; `tool` is what it uses now */
+  working(group: Pick<Group, 'folder' | 'jid'>, tool?: string): void
+  /** the group's agent does not work; `isDone`: its turn is over */
+  over(folder: string, isDone: boolean): void
+  /** what an agent says, in the place of the open message if there is one */
+  replacing(message: NewMessage): NewMessage
+  stop(): void
+}
+
+/** platforms limit how often a message may be changed */
+const changeMs = 3000
+const longestTool = 60
+
+interface Work {
+  jid: string
+  tool: string | undefined
+  /** as the chat shows it; undefined: it shows nothing yet */
+  shown: string | undefined
+  timer: NodeJS.Timeout | undefined
+}
+
+export interface ProgressOptions {
+  store: Pick<Store, 'openProgress' | 'transaction'>
+  positions: Positions
+  channelOf(jid: string): Channel | undefined
+  /** how long an agent works before the chat shows it; 0: never */
+  afterMs: number
+  /** there is something to deliver */
+  said(): void
+  log: Logger
+  now(): number
+}
+
+export function createProgress(options: ProgressOptions): Progress {
+  const { store, positions, afterMs, log, now } = options
+  const works = new Map<string, Work>()
+
+  const put = (message: NewMessage) => {
+    store.transaction(transaction => transaction.insertMessage(message))
+    options.said()
+  }
+  const show = (folder: string, work: Work) => {
+    const text = textOf(work.tool)
+    if (text === work.shown) return
+    try {
+      const open = store.openProgress(folder)
+      const message = textMessage(positions.next(), { folder, jid: work.jid }, text, now())
+      put(
+        open?.jid === work.jid
+          ? { ...message, kind: 'edit', messageId: String(open.id) }
+          : { ...message, kind: 'progress' },
+      )
+      work.shown = text
+    } catch (error) {
+      // It is a courtesy; the answer is not lost with it.
+      log.warn({ err: error, group: folder }, 'progress could not be shown')
+    }
+  }
+  const watch = (folder: string, work: Work, ms: number) => {
+    clearTimeout(work.timer)
+    work.timer = setTimeout(() => {
+      show(folder, work)
+      watch(folder, work, changeMs)
+    }, ms).unref()
+  }
+
+  return {
+    working({ folder, jid }, tool) {
+      const channel = options.channelOf(jid)
+      if (afterMs === 0 || !channel?.edit) return
+      const work = works.get(folder)
+      if (work?.jid === jid) {
+        work.tool = tool ?? work.tool
+        return
+      }
+      clearTimeout(work?.timer)
+      const begun: Work = { jid, tool, shown: undefined, timer: undefined }
+      works.set(folder, begun)
+      watch(folder, begun, afterMs)
+    },
+    over(folder, isDone) {
+      const work = works.get(folder)
+      clearTimeout(work?.timer)
+      works.delete(folder)
+      const open = isDone && work?.shown !== undefined ? store.openProgress(folder) : undefined
+      // The agent had nothing to say.
+      if (open)
+        put({
+          ...textMessage(positions.next(), { folder, jid: open.jid }, 'Done.', now()),
+          kind: 'edit',
+          messageId: String(open.id),
+          replaces: open.id,
+        })
+    },
+    replacing(message) {
+      const open = store.openProgress(message.group)
+      return open?.jid === message.jid ? { ...message, replaces: open.id } : message
+    },
+    stop() {
+      for (const { timer } of works.values()) clearTimeout(timer)
+      works.clear()
+    },
+  }
+}
+
+/** `mcp__calendar__list_events` is "list events" to people. */
+function textOf(tool: string | undefined): string {
+  const name = oneLine((tool ?? '').split('__').at(-1) ?? '')
+    .replaceAll('_', ' ')
+    .trim()
+    .slice(0, longestTool)
+    .toWellFormed()
+  return name === '' ? 'Working… (/stop ends it)' : `Working: ${name}… (/stop ends it)`
+}
