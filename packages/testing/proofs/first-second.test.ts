@@ -44,7 +44,7 @@ const read = (path: string): string => {
 }
 
 const isTried = ({ missing }: { missing: string[] }) => missing.length === 0 || process.env.CI === 'true'
-test.skipIf(!places.every(isTried)).each(places)(
+test.each(places.filter(isTried))(
   '$title: nothing is left of hosts that ended in their first second',
   async ({ sandbox }) => {
     const docker = sandbox === 'docker' ? await startDockerEngine() : undefined

@@ -6,6 +6,7 @@ import { version } from '../base/version.ts'
 import { createChats } from '../chat/chats.ts'
 import { createOutbox } from '../chat/outbox/outbox.ts'
 import { createSaidTodos } from '../chat/said-todos.ts'
+import { findSharedMounts } from '../guard/shared-mounts.ts'
 import { createIntake } from '../intake/intake.ts'
 import { createReboot } from '../intake/reboot.ts'
 import { watchUnregisteredInboxes } from '../intake/unregistered-inboxes.ts'
@@ -57,6 +58,7 @@ export async function openDaemon(kernel: DaemonKernel, host: Host): Promise<Host
   })
   const runEnds = createRunEnds(kernel, requests)
   const wiper = createWiper({
+    writesElsewhere: findSharedMounts(config.groups).writes,
     ...kernel,
     endSession: runEnds.endSession,
     isBusy: folder => requests.open().some(({ group, kind }) => group === folder && kind === 'work'),

@@ -11,6 +11,7 @@ import { taintOfLabels } from '../guard/gates.ts'
 import type { GuardRules } from '../guard/guard.ts'
 import { createInspector } from '../guard/inspector/inspector.ts'
 import type { SecretSearch } from '../guard/secrets/search.ts'
+import { findSharedMounts } from '../guard/shared-mounts.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import { createHeldCommands, type HeldCommands } from '../services/held.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
@@ -137,6 +138,7 @@ export function rulesFrom(config: Config, { isOffline }: Pick<GuardRules, 'isOff
   )
   return {
     isOffline,
+    writersFor: findSharedMounts(config.groups).writersFor,
     containsSecrets: folder => secret.has(folder.toLowerCase()),
     approvalMs: config.guard.approvalMs,
   }

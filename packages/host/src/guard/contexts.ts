@@ -19,7 +19,7 @@ export interface Contexts {
 
 export function createContexts(
   store: Pick<Store, 'taints' | 'agents'>,
-  rules: Pick<GuardRules, 'containsSecrets'>,
+  rules: Pick<GuardRules, 'containsSecrets' | 'writersFor'>,
 ): Contexts {
   const ofFiles = (group: string) => ({ group, context: folderContext })
   return {
@@ -27,6 +27,8 @@ export function createContexts(
       const told = [nameContext, carried, ...(taskId === null ? [] : [taskContext(taskId)])]
       for (const context of told) store.taints.join({ group: folder, context }, folder)
       for (const shared of shares) store.taints.join(ofFiles(shared), folder)
+      // What they have written stays when they are wiped or have the directory no longer.
+      for (const writer of rules.writersFor?.(folder) ?? []) store.taints.join(ofFiles(writer), folder)
     },
     share(folder, shared, readers) {
       store.taints.join(ofFiles(folder), shared)

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CommandType, type DialectName, payloads } from '@hatchway/protocol'
@@ -13,6 +13,7 @@ import type { ConfigInput } from '../config.ts'
 import { wipedAt } from '../store/contexts.ts'
 import { openStore } from '../store/sqlite.ts'
 import { createContexts } from './contexts.ts'
+import { findSharedMounts } from './shared-mounts.ts'
 
 /**
  * Every field that carries text from one group to another, as docs/security.md lists them: on its way out it is
@@ -109,7 +110,10 @@ const seenBy = ({ layout }: Live, folder: string) =>
     .join('\n')
 const taintOf = ({ host }: Live, folder: string) => host.store.taints.of(folder, 'session')
 const begin = (live: Live, folder: string, taskId: string | null = null) =>
-  createContexts(live.host.store, { containsSecrets: () => false }).begins(folder, {
+  createContexts(live.host.store, {
+    containsSecrets: () => false,
+    ...findSharedMounts(live.config.groups),
+  }).begins(folder, {
     taskId,
     shares: [],
   })
@@ -395,6 +399,28 @@ const rows: Record<string, Row> = {
       expect(platform.mayShowElsewhere('nobody@chat')).toBe(false)
     },
   },
+  'mounts of yours': {
+    async in() {
+      const from = mkdtempSync(join(tmpdir(), 'hatchway-mount-'))
+      onTestFinished(() => rmSync(from, { recursive: true }))
+      const below = join(from, 'below')
+      mkdirSync(below)
+      const mount = (path: string, writable = false) => ({
+        mounts: [{ from: path, to: '/shared', writable }],
+      })
+      const live = await openForTest({
+        groups: { work: mount(from, true), nano: mount(below), nova: mount(tmpdir()) },
+      })
+      await read(live, 'work', 'read_page')
+      // From this moment on, and with its next run for good.
+      const id = send(live, 'nano', 'schedule_task', { ...toWork })
+      expect(await asked(live, id)).toBeDefined()
+      for (const folder of ['nano', 'nova', 'md']) begin(live, folder)
+      expect(taintOf(live, 'nano')).toMatchObject({ corrupted: true })
+      expect(taintOf(live, 'nova')).toMatchObject({ corrupted: true })
+      expect(taintOf(live, 'md')).toMatchObject({ corrupted: false })
+    },
+  },
   'todos and memories': {
     async in() {
       const live = await openForTest()
@@ -475,13 +501,7 @@ test('the table in the documents has these rows, and those that other tests prov
   const text = readFileSync(join(projectRoot, 'docs', 'security.md'), 'utf8')
   const [, table = ''] = text.split('### Text that crosses groups')
   const fields = [...(table.split('\n###')[0]?.matchAll(/^\| (.+?) +\|/gm) ?? [])].map(([, field]) => field)
-  const elsewhere = [
-    'commits and their subjects',
-    '`reset_context`, `deploy`',
-    '`groups/global`',
-    'services',
-    'mounts of yours',
-  ]
+  const elsewhere = ['commits and their subjects', '`reset_context`, `deploy`', '`groups/global`', 'services']
   expect(fields.slice(2).toSorted()).toEqual([...Object.keys(rows), ...elsewhere].toSorted())
 })
 

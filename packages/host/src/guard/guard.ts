@@ -24,6 +24,8 @@ export interface Traits {
 export interface GuardRules {
   /** whether the group's folder holds secrets from the start */
   containsSecrets(folder: string): boolean
+  /** groups that can write where this one reads, beside their own files; left out: none */
+  writersFor?(folder: string): readonly string[]
   /** whether its agent is in a sandbox of ours without a network, where no command can bring anything in */
   isOffline(folder: string): boolean
   /** how long a person may take to decide */
@@ -60,13 +62,12 @@ export const seenBy = (
 /** What a group's files hold. */
 export const taintOf = (
   stored: Transaction['taint'],
-  rules: Pick<GuardRules, 'containsSecrets'>,
+  rules: Pick<GuardRules, 'containsSecrets' | 'writersFor'>,
   folder: string,
 ): Taint =>
-  joined(stored(folder, folderContext), {
-    corrupted: false,
-    secret: rules.containsSecrets(folder),
-  })
+  [folder, ...(rules.writersFor?.(folder) ?? [])]
+    .map(one => joined(stored(one, folderContext), { corrupted: false, secret: rules.containsSecrets(one) }))
+    .reduce(joined, clean)
 
 /** Allowed: it is done now. Held: somebody has to look at it first, or to decide. */
 export type Judgement =

@@ -44,6 +44,7 @@ function open(more: Partial<WiperOptions> = {}) {
     store,
     endSession: async () => true,
     isBusy: () => false,
+    writesElsewhere: () => false,
     renew: () => {},
     log: createLogger({ logLevel: 'silent' }),
     fault: () => {},
@@ -55,6 +56,11 @@ function open(more: Partial<WiperOptions> = {}) {
   return { data, layout, store, left, options, wiper: createWiper(options) }
 }
 const contextsOf = ({ store }: ReturnType<typeof open>) => store.taints.all().map(({ context }) => context)
+
+test('a group that can write a directory of yours stays as it is: that directory is not wiped', async () => {
+  const place = open({ writesElsewhere: () => true })
+  expect(await place.wiper.wipe('work')).toMatchObject({ ok: true, result: { still_tainted: ['session'] } })
+})
 
 test('everything that its runs can write is removed, and the group is clean', async () => {
   const place = open()

@@ -30,6 +30,8 @@ export interface WiperOptions {
   endSession(folder: string): Promise<boolean>
   /** whether the host still does something that the group has asked for */
   isBusy(folder: string): boolean
+  /** whether it has a directory beside its own that it can write, which stays as it is */
+  writesElsewhere(folder: string): boolean
   /** makes the directories of a registered group again, and what the host shows in them */
   renew(folder: string): void
   log: Logger
@@ -85,7 +87,7 @@ export function createWiper(options: WiperOptions): Wiper {
     // What it had sent, and why something was refused, are words of whoever had read it all.
     store.setMeta(wipedAt(folder), String(now()))
     store.refusals.take(folder, 0)
-    store.taints.clear(folder, folderContext)
+    if (!options.writesElsewhere(folder)) store.taints.clear(folder, folderContext)
     store.audit.append({
       at: now(),
       group: folder,

@@ -163,7 +163,7 @@ describe('what cannot be searched counts as found', () => {
   })
 
   test('what needs too much memory', async () => {
-    const small = createSecretSearch({ memoryMb: 16 })
+    const small = createSecretSearch({ memoryMb: 16, patienceMs: 60_000 })
     const found = await small.findSecrets({ list: Array.from({ length: 190_000 }, (_, i) => `${i}`) })
     expect(found).toEqual([{ kind: 'search_failed', where: 'payload' }])
     expect(await small.findSecrets({ text: 'hello' })).toEqual([])
