@@ -75,7 +75,9 @@ export function createGateway(options: {
   /** what clients sent, by opcode */
   const sent: { op: number; at: number }[] = []
   let lastSession = 0
-  const state = { maxConcurrency: 16, remaining: 1000, isDeaf: false }
+  const state = { maxConcurrency: 16, remaining: 1000, isDeaf: false, isSilent: false }
+  /** connections that were never answered */
+  const unanswered = new Set<Duplex>()
 
   const write = (socket: WebSocket, payload: object) => {
     if (socket.readyState === isOpen) socket.send(JSON.stringify(payload))
@@ -184,8 +186,16 @@ export function createGateway(options: {
     sent,
     state,
     readable,
-    upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-      server.handleUpgrade(request, socket, head, serve),
+    unanswered,
+    upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+      if (!state.isSilent) return server.handleUpgrade(request, socket, head, serve)
+      unanswered.add(socket)
+      socket
+        .on('error', () => {})
+        .on('close', () => unanswered.delete(socket))
+        .on('end', () => socket.destroy())
+        .resume()
+    },
     /** Something has happened; sessions are told that have asked for it. */
     dispatch(t: string, d: object, channel?: { guild_id?: string }): void {
       const isDirect = channel !== undefined && channel.guild_id === undefined
@@ -210,6 +220,7 @@ export function createGateway(options: {
     /** the connection is lost, without a word */
     cut: () => {
       for (const socket of sockets) socket.terminate()
+      for (const socket of unanswered) socket.destroy()
     },
     connections: () => sockets.size,
   }

@@ -292,7 +292,7 @@ const routes: Readonly<Record<string, Handle>> = {
       throw failures.unknownInteraction()
     if (pressed.isAnswered) throw failures.acknowledged()
     const { type, data } = parsed(
-      z.object({ type: z.union([z.literal(4), z.literal(6)]), data: z.unknown() }),
+      z.object({ type: z.union([z.literal(4), z.literal(6)]), data: z.unknown().optional() }),
       body,
     )
     pressed.isAnswered = true
