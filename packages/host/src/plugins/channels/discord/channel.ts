@@ -110,7 +110,6 @@ export function open(options: Options): Channel {
         if (event.t === types.Ready || event.t === types.Resumed) connected()
         take(event)
       },
-      log,
       now,
       signal,
     })

@@ -1,6 +1,5 @@
 import type { APIGatewayBotInfo, GatewayDispatchPayload } from '@discordjs/core'
 import type { SessionInfo, WebSocketShard } from '@discordjs/ws'
-import type { Logger } from 'pino'
 import { abortable, pause, within } from '../../../base/pause.ts'
 
 export type Ws = typeof import('@discordjs/ws')
@@ -40,7 +39,6 @@ interface ListenOptions {
   session: Session
   /** what has happened, in its order; must not throw */
   dispatch(event: GatewayDispatchPayload): void
-  log: Logger
   now(): number
   signal: AbortSignal
 }

@@ -89,10 +89,12 @@ export function createHearing({ host, discord, places, cursors, ourselves }: Hea
 
   return {
     async hear(message) {
-      const { channel_id, id } = message
+      const { channel_id, id, author } = message
       const place = await places.of(channel_id)
       const isTaken = await receive(message, place)
-      if (isTaken || cursors.of(channel_id) !== undefined) cursors.advance(channel_id, place.guild, id)
+      // Where we have spoken ourselves, somebody may answer while we are away.
+      const isWanted = isTaken || author.id === ourselves.user || cursors.of(channel_id) !== undefined
+      if (isWanted) cursors.advance(channel_id, place.guild, id)
     },
     async change(message) {
       // Discord also tells of previews that it has added.
