@@ -18,7 +18,7 @@ export interface Notice {
   isEphemeral: boolean
 }
 
-export interface RouteContext {
+interface RouteContext {
   world: World
   gateway: Gateway
   interactions: Map<string, Interaction>

@@ -22,7 +22,7 @@ interface Button {
   style: number
 }
 
-export interface ActionRow {
+interface ActionRow {
   type: number
   components: Button[]
 }
@@ -52,7 +52,7 @@ export interface Message {
 }
 
 /** What the bot may not do in a channel. */
-export type Denied = 'view' | 'send' | 'webhooks'
+type Denied = 'view' | 'send' | 'webhooks'
 
 export interface Channel {
   id: string

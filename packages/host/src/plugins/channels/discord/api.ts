@@ -3,7 +3,7 @@ import { createLimits } from './limits.ts'
 import { DiscordLimit, DiscordRefusal, DiscordUnreachable } from './refusals.ts'
 
 export type Core = typeof import('@discordjs/core')
-export type Rest = typeof import('@discordjs/rest')
+type Rest = typeof import('@discordjs/rest')
 
 /** Discord's HTTP API as one bot. Whatever it rejects with says nothing of a token. */
 export interface DiscordApi {
