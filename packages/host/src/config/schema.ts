@@ -301,6 +301,8 @@ const groupSettings = z
     containsSecrets: z.boolean().optional(),
     /** who may decide what its agent is not to do without a person; left out: the operator */
     approvers: z.array(z.string()).optional(),
+    /** the chat of another group in which people are asked; left out: the group's own */
+    approvalChat: z.string().min(1).optional(),
     /** who may call the agent; left out: everybody in the chat; empty: nobody */
     senders: z.array(z.string()).optional(),
   })

@@ -549,6 +549,27 @@ describe('"allow always"', () => {
     expect(host.said('family')).toEqual(['hello', 'hello'])
   })
 
+  test('is asked for in the chat that the configuration names, and decided there by the group’s own approvers', async () => {
+    const host = await open({
+      config: {
+        groups: { family: { approvalChat: 'chat:main', approvers: ['ann'] }, main: { approvers: ['ben'] } },
+      },
+    })
+    const { seq, code, jid } = await host.want('family')
+    expect(jid).toBe('chat:main')
+    expect(host.said('family')).toEqual([])
+    expect(host.click('family', seq, 'allow')).toMatchObject({ error: { code: 'not_found' } })
+    expect(host.click('main', seq, 'allow', 'ben')).toMatchObject({ error: { code: 'forbidden' } })
+    host.say('main', `allow ${code}`, { sender: 'ben', senderName: 'Ben' })
+    expect(host.status(seq)).toBe('open')
+    host.say('main', `allow ${code}`)
+    expect(host.status(seq)).toBe('allowed')
+    // A card of main's is decided in main's chat by its own approvers, as before.
+    const own = await host.want('main')
+    expect(host.click('main', own.seq, 'allow', 'ann')).toMatchObject({ error: { code: 'forbidden' } })
+    expect(host.click('main', own.seq, 'allow', 'ben')).toMatchObject({ ok: true })
+  })
+
   test('is not said in a chat that showed only a part of it', async () => {
     const host = await open()
     const { seq, code } = await host.want('main', 'x'.repeat(5000))

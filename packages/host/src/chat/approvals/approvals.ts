@@ -7,7 +7,7 @@ import type { HeldCommands } from '../../services/held.ts'
 import type { RequestQueue } from '../../services/request-queue.ts'
 import type { Positions } from '../../store/positions.ts'
 import type { ApprovalRow, NewIncoming, RequestRow, Shown, Store } from '../../store/types.ts'
-import { deciders, mayDecide, nameOf, operator, type Person } from './approvers.ts'
+import { deciders, isShownIn, mayDecide, nameOf, operator, type Person } from './approvers.ts'
 import { createAsk, takenBack } from './ask.ts'
 import { type ApprovalCard, byId, cardOf, findApproval } from './card.ts'
 import type { Decided } from './code.ts'
@@ -102,13 +102,14 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
 
     mayDecide: ({ folder }, person) => mayDecide(config, folder, person),
     meantBy: createSpoken(options, settle),
-    choose({ jid, folder }, id, spoken, person) {
+    choose(chat, id, spoken, person) {
       const row = byId(store.approvals, id)
-      if (!row || row.jid !== jid || row.group !== folder) {
+      if (!row || !isShownIn(config, row, chat)) {
         return refused('not_found', 'Nothing of this id waits in this chat.')
       }
-      if (!mayDecide(config, folder, person)) {
-        return refused('forbidden', `${nameOf(person)} may not decide that; ${deciders(config, folder)} may.`)
+      if (!mayDecide(config, row.group, person)) {
+        const who = deciders(config, row.group)
+        return refused('forbidden', `${nameOf(person)} may not decide that; ${who} may.`)
       }
       // The console can show all of it; a message on a platform cannot.
       const isPart = person.channel !== 'web' && row.action.payload.more > 0

@@ -1,3 +1,4 @@
+import type { Group } from '@hatchway/protocol'
 import { visible } from '../../base/visible-text.ts'
 import type { Config } from '../../config.ts'
 import type { Who } from '../../store/types.ts'
@@ -29,6 +30,23 @@ export function mayDecide(config: Pick<Config, 'groups'>, folder: string, person
   const named = isOperator(person) || person.sender !== operator.sender ? person.sender : undefined
   return named !== undefined && listFor(config, folder).includes(named)
 }
+
+/** Where people are asked for a group. */
+export const chatFor = (
+  { groups }: Pick<Config, 'groups'>,
+  { folder, jid }: Pick<Group, 'folder' | 'jid'>,
+): string =>
+  Object.entries(groups).find(([name]) => name.toLowerCase() === folder.toLowerCase())?.[1].approvalChat ??
+  jid
+
+/** Whether a card may be decided in this chat: a chat that another group has got since is not the one it was shown in. */
+export const isShownIn = (
+  config: Pick<Config, 'groups'>,
+  row: { group: string; jid: string },
+  chat: { folder: string; jid: string },
+): boolean =>
+  row.jid === chat.jid &&
+  (row.group === chat.folder || chatFor(config, { folder: row.group, jid: '' }) === chat.jid)
 
 /** In words, for those who may not. */
 export function deciders(config: Pick<Config, 'groups'>, folder: string): string {

@@ -1,11 +1,12 @@
 import { type Group, type Refusal, refusal } from '@hatchway/protocol'
 import { refused } from '../../base/outcome.ts'
 import { isStorageFailure } from '../../base/storage-failure.ts'
+import { quoted } from '../../base/visible-text.ts'
 import { digestOf, type Held } from '../../guard/guard.ts'
 import { textMessage } from '../../store/text-message.ts'
 import type { ApprovalRow, RequestRow } from '../../store/types.ts'
 import type { Approvals, ApprovalsOptions } from './approvals.ts'
-import { deciders } from './approvers.ts'
+import { chatFor, deciders } from './approvers.ts'
 import { newCode } from './code.ts'
 import type { HeldRequests } from './held-requests.ts'
 import { knownChats } from './lookalikes.ts'
@@ -45,7 +46,7 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
     const row: ApprovalRow = {
       seq,
       group: group.folder,
-      jid: group.jid,
+      jid: chatFor(config, group),
       messageId: positions.next(),
       code: newCode(),
       action: shownAction(held.action, knownChats(store.groups()), !hasSecrets),
@@ -60,9 +61,11 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
       closedAt: null,
     }
     const about = { deciders: deciders(config, group.folder), timezone: config.timezone }
+    const whose = row.jid === group.jid ? '' : `For the group ${quoted(group.folder)}. `
+    const text = `${whose}${textOfApproval(row, about)}`
     store.transaction(transaction => {
       transaction.insertMessage({
-        ...textMessage(row.messageId, group, textOfApproval(row, about), row.createdAt),
+        ...textMessage(row.messageId, { folder: group.folder, jid: row.jid }, text, row.createdAt),
         kind: 'approval',
       })
       transaction.insertApproval(row)

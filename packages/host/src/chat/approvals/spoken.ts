@@ -2,7 +2,7 @@ import { refusal } from '@hatchway/protocol'
 import { textMessage } from '../../store/text-message.ts'
 import type { NewIncoming } from '../../store/types.ts'
 import type { Approvals, ApprovalsOptions } from './approvals.ts'
-import { deciders, mayDecide, nameOf } from './approvers.ts'
+import { deciders, isShownIn, mayDecide, nameOf } from './approvers.ts'
 import { createAttempts } from './attempts.ts'
 import { decisionIn } from './code.ts'
 import type { Decisions } from './decide.ts'
@@ -36,7 +36,9 @@ export function createSpoken(options: ApprovalsOptions, settle: Decisions['settl
   return (group, person, text) => {
     const meant = decisionIn(text)
     if (!meant) return undefined
-    const { jid, folder } = group
+    const { jid } = group
+    const shown = store.approvals.byCode(jid, meant.code)
+    const folder = shown && isShownIn(config, shown, group) ? shown.group : group.folder
     if (!mayDecide(config, folder, person)) {
       if (strangers.areTooMany(jid)) return tooMany
       return said => {
