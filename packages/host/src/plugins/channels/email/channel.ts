@@ -1,0 +1,215 @@
+import { randomBytes } from 'node:crypto'
+import { within } from '../../../base/pause.ts'
+import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
+import type { Attachment } from '../../../store/types.ts'
+import { type Connection, keepConnected } from '../connection.ts'
+import type { ChannelOptions } from '../kind.ts'
+import { isOurs } from './addresses.ts'
+import { parseResults } from './checks.ts'
+import { createDelivery, longestMessage } from './delivery.ts'
+import type { EmailSettings } from './kind.ts'
+import { type Letter, type PostalMime, readContent, readHeaders } from './mail.ts'
+import { type FoundMail, readMailbox } from './mailbox.ts'
+import {
+  explained,
+  type Imapflow,
+  type Nodemailer,
+  openImap,
+  openTransport,
+  type Transport,
+} from './servers.ts'
+import { createThreads, rootOf } from './threads.ts'
+
+/** what is being sent when the channel is disconnected has so long to arrive */
+const farewellMs = 1500
+/** of one mail */
+const mostFiles = 20
+/** mails whose header is looked at to see whether `authserv` is the server's name */
+const looked = 10
+
+type Options = ChannelOptions<EmailSettings>
+
+export async function check(options: Options): Promise<string> {
+  const { settings } = options
+  const { address, folder, imap, smtp, authserv } = settings
+  const client = openImap(await options.library<Imapflow>('imapflow'), settings)
+  // Whatever it is, the command that fails says so, too.
+  client.on('error', error => options.log.debug({ reason: error.message }, 'the IMAP connection failed'))
+  let checkers: Set<string | undefined>
+  try {
+    await client.connect()
+    const { exists } = await client.mailboxOpen(folder, { readOnly: true })
+    const mails =
+      exists === 0
+        ? []
+        : await client.fetchAll(`${Math.max(1, exists - looked + 1)}:*`, {
+            headers: ['authentication-results'],
+          })
+    checkers = new Set(mails.map(({ headers }) => topmostChecker(headers)))
+    await client.logout()
+  } catch (error) {
+    throw new Error(explained(error, 'imap', settings))
+  } finally {
+    client.close()
+  }
+  const transport = openTransport(await options.library<Nodemailer>('nodemailer'), settings)
+  try {
+    await transport.verify()
+  } catch (error) {
+    throw new Error(explained(error, 'smtp', settings))
+  } finally {
+    transport.close()
+  }
+  const others = [...checkers].flatMap(one => (one === undefined ? [] : [one]))
+  return [
+    `${address}, reading ${folder} at ${imap.host} and sending by ${smtp.host}`,
+    ...(others.length > 0 && !others.includes(authserv)
+      ? [`no mail there was checked by ${authserv} lately, but by ${others.join(', ')}: is authserv right?`]
+      : []),
+  ].join('; ')
+}
+
+/** Of unfolded headers. */
+function topmostChecker(headers: Buffer | undefined): string | undefined {
+  const [, value] =
+    /^authentication-results:((?:.*\r?\n)(?:[ \t].*\r?\n)*)/i.exec(String(headers ?? '')) ?? []
+  return value === undefined ? undefined : parseResults(value)?.server
+}
+
+export function open(options: Options): Channel {
+  const { settings, log, now } = options
+  const created = now()
+  let host: ChannelHost | undefined
+  let connection: Connection | undefined
+  let transport: Promise<Transport> | undefined
+  const sending = new Set<Promise<unknown>>()
+
+  const connectedHost = (): ChannelHost => {
+    if (!host) throw new Error('the channel is not connected')
+    return host
+  }
+  const installation = (): string => {
+    const known = connectedHost().recall('installation')
+    if (known !== undefined) return known
+    const made = randomBytes(5).toString('hex')
+    connectedHost().remember('installation', made)
+    return made
+  }
+  const deliver = createDelivery({
+    settings,
+    transport: () => {
+      transport ??= options
+        .library<Nodemailer>('nodemailer')
+        .then(library => openTransport(library, settings))
+      return transport
+    },
+    threads: () => createThreads(connectedHost()),
+    installation,
+    readFile: options.readFile,
+    assistant: options.assistant,
+    unreached(reason) {
+      log.warn({ reason }, 'a mail did not reach all people of its chat')
+      connection?.failed(reason)
+    },
+  })
+
+  const receive = async (to: ChannelHost, signal: AbortSignal, connected: () => void) => {
+    const parser = await options.library<PostalMime>('postal-mime')
+    const client = openImap(await options.library<Imapflow>('imapflow'), settings)
+    const isOwnId = (id: string) => id.includes(`.${installation()}@`)
+    const take = async (mail: FoundMail): Promise<boolean> => {
+      const reading = await readHeaders(parser, mail.source, settings)
+      if (reading.kind === 'letter') {
+        await takeLetter(to, parser, mail, reading.letter, isOwnId)
+        return true
+      }
+      const { kind, reason } = reading
+      if (kind === 'ignored') log.info({ uid: mail.uid, reason }, 'a mail was ignored')
+      else {
+        log.warn({ uid: mail.uid, from: reading.from, reason }, 'a mail was refused')
+        connection?.failed(`A mail from ${reading.from} was refused: ${reason}.`)
+      }
+      return false
+    }
+    const { folder, poll } = settings
+    try {
+      await readMailbox({ client, folder, memory: to, pollMs: poll * 1000, take, now }, signal, connected)
+    } catch (error) {
+      // A failure of ours, such as a full disk, is not the server's.
+      throw client.usable ? error : new Error(explained(error, 'imap', settings))
+    }
+  }
+
+  return {
+    name: 'email',
+    reaches: isOurs,
+    messageLimit: longestMessage,
+    showsSender: true,
+    pairs: true,
+    status: () => connection?.status() ?? { isConnected: false, since: created },
+    async connect(given) {
+      host = given
+      connection = keepConnected({
+        run: (signal, connected) => receive(given, signal, connected),
+        log,
+        now,
+      })
+    },
+    async send(message, part) {
+      const sent = deliver(message, part)
+      sending.add(sent)
+      try {
+        return await sent
+      } finally {
+        sending.delete(sent)
+      }
+    },
+    async disconnect() {
+      await connection?.stop()
+      await within(farewellMs, Promise.allSettled(sending))
+      const opened = await transport
+      opened?.close({ force: true })
+    },
+  }
+}
+
+async function takeLetter(
+  host: ChannelHost,
+  parser: PostalMime,
+  mail: FoundMail,
+  letter: Letter,
+  isOwnId: (id: string) => boolean,
+): Promise<void> {
+  const { jid, sender, senderName, id, inReplyTo } = letter
+  const whole = await mail.fetchAll()
+  const content = await readContent(parser, whole ?? mail.source, letter, whole !== undefined)
+  host.knows({ jid, name: letter.people, isGroup: letter.isRoom })
+  const attachments: Attachment[] = []
+  const lines = [content.text]
+  for (const file of content.files.slice(0, mostFiles)) {
+    const taken = await host.takeFile({ jid, sender }, { name: file.name, content: chunksOf(file.content) })
+    if (taken.ok) attachments.push(taken.attachment)
+    else lines.push(`[${file.name} was not taken: ${taken.error.message}]`)
+  }
+  const left = content.files.length - mostFiles
+  if (left > 0) lines.push(`[${left} more files were not taken: ${mostFiles} of one mail are.]`)
+  const isAnswer = inReplyTo !== undefined && isOwnId(inReplyTo)
+  // Before it is received: whatever answers it finds its thread.
+  createThreads(host).follow(letter)
+  await host.receive({
+    jid,
+    sender,
+    senderName,
+    externalId: id,
+    text: lines.filter(Boolean).join('\n'),
+    ...(attachments.length > 0 && { attachments }),
+    at: mail.at,
+    mentioned: isAnswer || (letter.isRoom && letter.isToUs),
+    thread: rootOf(letter),
+    ...(inReplyTo !== undefined && { quote: { id: inReplyTo, text: content.history } }),
+  })
+}
+
+async function* chunksOf(content: Buffer): AsyncGenerator<Uint8Array> {
+  yield content
+}
