@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { within } from '../../../base/pause.ts'
-import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
+import type { Channel, ChannelHost, Incoming } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
 import { type Connection, keepConnected } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
@@ -117,10 +117,19 @@ export function open(options: Options): Channel {
     const parser = await options.library<PostalMime>('postal-mime')
     const client = openImap(await options.library<Imapflow>('imapflow'), settings)
     const isOwnId = (id: string) => id.includes(`.${installation()}@`)
+    let failure: unknown
     const take = async (mail: FoundMail): Promise<boolean> => {
       const reading = await readHeaders(parser, mail.source, settings)
       if (reading.kind === 'letter') {
-        await takeLetter(to, parser, mail, reading.letter, isOwnId)
+        const incoming = await incomingOf(to, parser, mail, reading.letter, isOwnId)
+        try {
+          const received = await to.receive(incoming)
+          // Not for strangers: they could push out the threads of those who are heard.
+          if (received.ok) createThreads(to).follow(reading.letter)
+        } catch (error) {
+          failure = error
+          throw error
+        }
         return true
       }
       const { kind, reason } = reading
@@ -136,7 +145,7 @@ export function open(options: Options): Channel {
       await readMailbox({ client, folder, memory: to, pollMs: poll * 1000, take, now }, signal, connected)
     } catch (error) {
       // A failure of ours, such as a full disk, is not the server's.
-      throw client.usable ? error : new Error(explained(error, 'imap', settings))
+      throw error === failure ? error : new Error(explained(error, 'imap', settings))
     }
   }
 
@@ -173,13 +182,13 @@ export function open(options: Options): Channel {
   }
 }
 
-async function takeLetter(
+async function incomingOf(
   host: ChannelHost,
   parser: PostalMime,
   mail: FoundMail,
   letter: Letter,
   isOwnId: (id: string) => boolean,
-): Promise<void> {
+): Promise<Incoming> {
   const { jid, sender, senderName, id, inReplyTo } = letter
   const whole = await mail.fetchAll()
   const content = await readContent(parser, whole ?? mail.source, letter, whole !== undefined)
@@ -194,9 +203,7 @@ async function takeLetter(
   const left = content.files.length - mostFiles
   if (left > 0) lines.push(`[${left} more files were not taken: ${mostFiles} of one mail are.]`)
   const isAnswer = inReplyTo !== undefined && isOwnId(inReplyTo)
-  // Before it is received: whatever answers it finds its thread.
-  createThreads(host).follow(letter)
-  await host.receive({
+  return {
     jid,
     sender,
     senderName,
@@ -207,7 +214,7 @@ async function takeLetter(
     mentioned: isAnswer || (letter.isRoom && letter.isToUs),
     thread: rootOf(letter),
     ...(inReplyTo !== undefined && { quote: { id: inReplyTo, text: content.history } }),
-  })
+  }
 }
 
 async function* chunksOf(content: Buffer): AsyncGenerator<Uint8Array> {

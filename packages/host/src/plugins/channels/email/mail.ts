@@ -82,12 +82,12 @@ function authorOf(parser: PostalMime, { headers }: Email): { address: string; na
   return address === undefined ? undefined : { address, name: from.name }
 }
 
-const valueOf = (headers: readonly Header[], name: string): string | undefined =>
+const headerIn = (headers: readonly Header[], name: string): string | undefined =>
   headers.find(({ key }) => key === name)?.value.trim()
 
 /** Why nobody waits for an answer; undefined: somebody may. RFC 3834 has most of it. */
 function ignoredFor(headers: readonly Header[]): string | undefined {
-  const value = (name: string) => valueOf(headers, name)?.toLowerCase()
+  const value = (name: string) => headerIn(headers, name)?.toLowerCase()
   const submitted = value('auto-submitted')
   if (submitted !== undefined && !/^no\b/.test(submitted)) return 'a program sent it (Auto-Submitted)'
   if (/^(?:bulk|junk|list|auto_reply)\b/.test(value('precedence') ?? ''))

@@ -46,6 +46,7 @@ export async function readMailbox(
   signal: AbortSignal,
   connected: () => void,
 ): Promise<void> {
+  if (signal.aborted) return
   const { client, folder, pollMs } = options
   const closed = Promise.withResolvers<void>()
   let failure: unknown

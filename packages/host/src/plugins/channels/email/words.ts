@@ -24,6 +24,8 @@ const decoded = (text: string): string =>
 /** One pass over the source, so that no mail takes longer than its length: tags end at the next `>`. */
 export function textOfHtml(html: string): string {
   const lines: { depth: number; text: string }[] = []
+  // Where the last ones end: behind it, no end has to be looked for.
+  const [lastTag, lastComment] = [html.lastIndexOf('>'), html.lastIndexOf('-->')]
   let line = ''
   let depth = 0
   let at = 0
@@ -50,14 +52,13 @@ export function textOfHtml(html: string): string {
     line += decoded(html.slice(at, open < 0 ? undefined : open))
     if (open < 0) break
     const isComment = html.startsWith('<!--', open)
-    const close = html.indexOf(isComment ? '-->' : '>', open)
-    if (close < 0 || !/[a-z/!?]/i.test(html[open + 1] ?? '')) {
+    if (open > (isComment ? lastComment : lastTag) || !/[a-z/!?]/i.test(html[open + 1] ?? '')) {
       // A sign like any other, as in "a < b".
       line += '<'
       at = open + 1
       continue
     }
-    at = close + (isComment ? 3 : 1)
+    at = html.indexOf(isComment ? '-->' : '>', open) + (isComment ? 3 : 1)
     if (isComment) continue
     const source = html.slice(open, Math.min(at, open + 4000))
     const [, slash = '', given = ''] = /^<(\/?)([a-z][a-z\d]*)/i.exec(source) ?? []
@@ -66,6 +67,7 @@ export function textOfHtml(html: string): string {
     else tag(name, slash !== '', source)
   }
   endLine()
+  while (lines.at(-1)?.text === '') lines.pop()
   return joined(lines)
 }
 
