@@ -134,7 +134,7 @@ proc checks "${process.execPath} ${filterProgram} ${authserv} ${home}/refusals" 
 filter checks proc checks
 listen on 127.0.0.1 port ${ports.mx} hostname ${authserv} filter checks
 listen on 127.0.0.1 port ${ports.unchecked} hostname ${authserv}
-action deliver mda "/usr/lib/dovecot/dovecot-lda -c ${home}/dovecot.conf -f '%{sender}' -d '%{rcpt}'" virtual <everybody> user nobody
+action deliver mda "/usr/lib/dovecot/dovecot-lda -c ${home}/dovecot.conf -f '<%{sender}>' -d '%{rcpt}'" virtual <everybody> user nobody
 match from any for domain "nowhere.test" reject
 match from any for any action deliver
 `
@@ -222,17 +222,20 @@ export async function startMail(options: { dovecot?: string } = {}): Promise<Mai
           .filter(entry => entry.isFile())
           .map(entry => join(entry.parentPath, entry.name))
       : []
-  const files = (address: string) =>
-    filesIn(join(home, 'mail', address)).filter(path => /\/(?:new|cur)\/[^/]+$/.test(path))
   await up()
   return {
     ports,
     certificate: readFileSync(join(home, 'cert.pem'), 'utf8'),
-    // One that is being marked as read has another name by now, and is found the next time.
     mails: address =>
-      files(address).flatMap(path => (existsSync(path) ? [readFileSync(path, 'latin1')] : [])),
+      whileItChanges(() =>
+        ['new', 'cur']
+          .flatMap(folder => filesIn(join(home, 'mail', address, folder)))
+          .map(path => readFileSync(path, 'latin1')),
+      ),
     isDelivered: () =>
-      ['queue', 'incoming'].every(folder => filesIn(join(home, 'spool', 'smtpd', folder)).length === 0),
+      whileItChanges(() =>
+        ['queue', 'incoming'].every(folder => filesIn(join(home, 'spool', 'smtpd', folder)).length === 0),
+      ),
     refuse: (...some) => writeFileSync(join(home, 'refusals'), some.join('\n')),
     async renumber(address) {
       await down()
@@ -246,5 +249,16 @@ export async function startMail(options: { dovecot?: string } = {}): Promise<Mai
       await down()
       rmSync(home, { recursive: true, force: true })
     },
+  }
+}
+
+/** Files are moved while they are read: it is begun anew then. */
+function whileItChanges<T>(read: () => T): T {
+  for (;;) {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    }
   }
 }

@@ -5,6 +5,7 @@ import type { Attachment } from '../../../store/types.ts'
 import { type Connection, keepConnected } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { isOurs } from './addresses.ts'
+import { createAskers } from './askers.ts'
 import { parseResults } from './checks.ts'
 import { createDelivery, longestMessage } from './delivery.ts'
 import type { EmailSettings } from './kind.ts'
@@ -83,6 +84,7 @@ export function open(options: Options): Channel {
   let connection: Connection | undefined
   let transport: Promise<Transport> | undefined
   const sending = new Set<Promise<unknown>>()
+  const askers = createAskers()
 
   const connectedHost = (): ChannelHost => {
     if (!host) throw new Error('the channel is not connected')
@@ -104,6 +106,7 @@ export function open(options: Options): Channel {
       return transport
     },
     threads: () => createThreads(connectedHost()),
+    recipients: askers.recipients,
     installation,
     readFile: options.readFile,
     assistant: options.assistant,
@@ -124,6 +127,7 @@ export function open(options: Options): Channel {
         const incoming = await incomingOf(to, parser, mail, reading.letter, isOwnId)
         try {
           const received = await to.receive(incoming)
+          askers.note(incoming, received)
           // Not for strangers: they could push out the threads of those who are heard.
           if (received.ok) createThreads(to).follow(reading.letter)
         } catch (error) {

@@ -2,7 +2,7 @@ import type { NodemailerError } from 'nodemailer'
 import { oneLine } from '../../../base/visible-text.ts'
 import { DeliveryError, type Outgoing, type Part } from '../../../chat/channels/types.ts'
 import { type MarkdownStyle, plain, renderMarkdown } from '../markdown.ts'
-import { domainOf, peopleIn } from './addresses.ts'
+import { domainOf } from './addresses.ts'
 import type { EmailSettings } from './kind.ts'
 import { idsIn } from './mail.ts'
 import { explained, type Transport } from './servers.ts'
@@ -12,6 +12,8 @@ export interface DeliveryOptions {
   settings: EmailSettings
   transport(): Promise<Transport>
   threads(): Threads
+  /** the people of a chat who are written to */
+  recipients(jid: string): readonly string[]
   /** tells our Message-IDs from those of other installations */
   installation(): string
   readFile(id: string): Promise<Buffer | undefined>
@@ -104,7 +106,7 @@ export function createDelivery(options: DeliveryOptions): (message: Outgoing, pa
     const { subject, inReplyTo, references, autoSubmitted } = placeOf(message, part, text)
     return {
       from: { name: shownName(message.sender, options.assistant), address: settings.address },
-      to: peopleIn(message.jid),
+      to: [...options.recipients(message.jid)],
       messageId: ownId(part.key),
       subject: subject || options.assistant,
       ...(inReplyTo !== undefined && { inReplyTo, references }),
@@ -158,7 +160,7 @@ function titleOf(text: string): string {
 
 /** No sign in it that could make it look like an address. */
 function shownName(sender: string | null, assistant: string): string {
-  const name = oneLine((sender ?? '').replaceAll(/[<>@"\\,;:]/g, ' '))
+  const name = oneLine((sender ?? '').replaceAll(/[<>@"\\,;:\s]+/g, ' '))
     .trim()
     .slice(0, longestName)
     .toWellFormed()
