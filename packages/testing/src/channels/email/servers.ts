@@ -211,7 +211,10 @@ export async function startMail(options: { dovecot?: string } = {}): Promise<Mai
         const { promise, resolve } = Promise.withResolvers<void>()
         child.once('exit', () => resolve())
         if (child.exitCode !== null || child.signalCode !== null) resolve()
+        // Dovecot's own children serve their clients for many seconds after it has ended.
+        const children = child.spawnfile === 'dovecot' ? childrenOf(child.pid) : []
         child.kill('SIGTERM')
+        for (const pid of children) killIfThere(pid)
         return promise
       }),
     )
@@ -260,5 +263,18 @@ function whileItChanges<T>(read: () => T): T {
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
     }
+  }
+}
+
+function childrenOf(pid: number | undefined): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`
+  return existsSync(path) ? readFileSync(path, 'utf8').split(' ').filter(Boolean).map(Number) : []
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
