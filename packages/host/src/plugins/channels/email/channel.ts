@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { within } from '../../../base/pause.ts'
-import type { Channel, ChannelHost, Incoming } from '../../../chat/channels/types.ts'
-import type { Attachment } from '../../../store/types.ts'
+import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
 import { type Connection, keepConnected } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { isOurs } from './addresses.ts'
 import { createAskers } from './askers.ts'
 import { parseResults } from './checks.ts'
 import { createDelivery, longestMessage } from './delivery.ts'
+import { createIntake } from './intake.ts'
 import type { EmailSettings } from './kind.ts'
-import { type Letter, type PostalMime, readContent, readHeaders } from './mail.ts'
-import { type FoundMail, readMailbox } from './mailbox.ts'
+import type { PostalMime } from './mail.ts'
+import { readMailbox } from './mailbox.ts'
 import {
   explained,
   type Imapflow,
@@ -19,12 +19,10 @@ import {
   openTransport,
   type Transport,
 } from './servers.ts'
-import { createThreads, rootOf } from './threads.ts'
+import { createThreads } from './threads.ts'
 
 /** what is being sent when the channel is disconnected has so long to arrive */
 const farewellMs = 1500
-/** of one mail */
-const mostFiles = 20
 /** mails whose header is looked at to see whether `authserv` is the server's name */
 const looked = 10
 
@@ -117,39 +115,22 @@ export function open(options: Options): Channel {
   })
 
   const receive = async (to: ChannelHost, signal: AbortSignal, connected: () => void) => {
-    const parser = await options.library<PostalMime>('postal-mime')
+    const intake = createIntake({
+      host: to,
+      parser: await options.library<PostalMime>('postal-mime'),
+      settings,
+      installation,
+      received: askers.note,
+      refused: reason => connection?.failed(reason),
+      log,
+    })
     const client = openImap(await options.library<Imapflow>('imapflow'), settings)
-    const isOwnId = (id: string) => id.includes(`.${installation()}@`)
-    let failure: unknown
-    const take = async (mail: FoundMail): Promise<boolean> => {
-      const reading = await readHeaders(parser, mail.source, settings)
-      if (reading.kind === 'letter') {
-        const incoming = await incomingOf(to, parser, mail, reading.letter, isOwnId)
-        try {
-          const received = await to.receive(incoming)
-          askers.note(incoming, received)
-          // Not for strangers: they could push out the threads of those who are heard.
-          if (received.ok) createThreads(to).follow(reading.letter)
-        } catch (error) {
-          failure = error
-          throw error
-        }
-        return true
-      }
-      const { kind, reason } = reading
-      if (kind === 'ignored') log.info({ uid: mail.uid, reason }, 'a mail was ignored')
-      else {
-        log.warn({ uid: mail.uid, from: reading.from, reason }, 'a mail was refused')
-        connection?.failed(`A mail from ${reading.from} was refused: ${reason}.`)
-      }
-      return false
-    }
     const { folder, poll } = settings
+    const mailbox = { client, folder, memory: to, pollMs: poll * 1000, take: intake.take, now }
     try {
-      await readMailbox({ client, folder, memory: to, pollMs: poll * 1000, take, now }, signal, connected)
+      await readMailbox(mailbox, signal, connected)
     } catch (error) {
-      // A failure of ours, such as a full disk, is not the server's.
-      throw error === failure ? error : new Error(explained(error, 'imap', settings))
+      throw intake.isOwnFailure(error) ? error : new Error(explained(error, 'imap', settings))
     }
   }
 
@@ -184,43 +165,4 @@ export function open(options: Options): Channel {
       opened?.close({ force: true })
     },
   }
-}
-
-async function incomingOf(
-  host: ChannelHost,
-  parser: PostalMime,
-  mail: FoundMail,
-  letter: Letter,
-  isOwnId: (id: string) => boolean,
-): Promise<Incoming> {
-  const { jid, sender, senderName, id, inReplyTo } = letter
-  const whole = await mail.fetchAll()
-  const content = await readContent(parser, whole ?? mail.source, letter, whole !== undefined)
-  host.knows({ jid, name: letter.people, isGroup: letter.isRoom })
-  const attachments: Attachment[] = []
-  const lines = [content.text]
-  for (const file of content.files.slice(0, mostFiles)) {
-    const taken = await host.takeFile({ jid, sender }, { name: file.name, content: chunksOf(file.content) })
-    if (taken.ok) attachments.push(taken.attachment)
-    else lines.push(`[${file.name} was not taken: ${taken.error.message}]`)
-  }
-  const left = content.files.length - mostFiles
-  if (left > 0) lines.push(`[${left} more files were not taken: ${mostFiles} of one mail are.]`)
-  const isAnswer = inReplyTo !== undefined && isOwnId(inReplyTo)
-  return {
-    jid,
-    sender,
-    senderName,
-    externalId: id,
-    text: lines.filter(Boolean).join('\n'),
-    ...(attachments.length > 0 && { attachments }),
-    at: mail.at,
-    mentioned: isAnswer || (letter.isRoom && letter.isToUs),
-    thread: rootOf(letter),
-    ...(inReplyTo !== undefined && { quote: { id: inReplyTo, text: content.history } }),
-  }
-}
-
-async function* chunksOf(content: Buffer): AsyncGenerator<Uint8Array> {
-  yield content
 }

@@ -48,7 +48,7 @@ const shownAsHtml = (markdown: string): string =>
     .replaceAll(/\n +/g, indent => `\n${'&nbsp;'.repeat(indent.length - 1)}`)
     .replaceAll('\n', '<br>')
 
-export const idOf = (key: string, installation: string, address: string): string =>
+const idOf = (key: string, installation: string, address: string): string =>
   `<${key.replace(/[^\w-]/g, '')}.${installation}@${domainOf(address)}>`
 
 export function createDelivery(options: DeliveryOptions): (message: Outgoing, part: Part) => Promise<string> {
@@ -141,11 +141,15 @@ export function createDelivery(options: DeliveryOptions): (message: Outgoing, pa
   }
 }
 
+/** who we are, or how the line is encrypted (RFC 4954) */
+const signInCodes: ReadonlySet<number> = new Set([530, 534, 535, 538])
+
 /** The server has refused this mail or its address, and not only us: a password can be put right. */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, permanent, responseCode }: NodemailerError = error
   if (code === 'EMESSAGE' && responseCode === undefined) return true
+  if (responseCode !== undefined && signInCodes.has(responseCode)) return false
   return permanent === true && (code === 'EENVELOPE' || code === 'EMESSAGE')
 }
 

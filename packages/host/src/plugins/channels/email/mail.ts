@@ -54,7 +54,13 @@ export async function readHeaders(
   const end = endOfHeaders(source)
   if (end === undefined) return { kind: 'refused', from: 'unknown', reason: 'its headers are too long' }
   const block = source.subarray(0, end)
-  const parsed = await parser.default.parse(block, limits)
+  let parsed: Email
+  try {
+    parsed = await parser.default.parse(block, limits)
+  } catch (error) {
+    // A mail that cannot be read must not keep those behind it from being read.
+    return { kind: 'refused', from: 'unknown', reason: `its headers cannot be read (${String(error)})` }
+  }
   const { headers } = parsed
   const reason = ignoredFor(headers)
   if (reason !== undefined) return { kind: 'ignored', reason }

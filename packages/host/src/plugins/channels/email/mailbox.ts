@@ -30,7 +30,7 @@ export interface MailboxOptions {
 
 /** The headers, and all of most mails. */
 const glanceBytes = 131_072
-export const largestMail = 40_000_000
+const largestMail = 40_000_000
 const batch = 20
 const farewellMs = 1000
 /** servers may be in another time zone, and their clocks may differ */

@@ -26,7 +26,7 @@ const threadSchema = z.object({
   /** the first mail and the last ones */
   references: z.array(z.string()),
 })
-export type Thread = z.output<typeof threadSchema>
+type Thread = z.output<typeof threadSchema>
 
 /** A thread is called by its first mail. */
 export const rootOf = ({ references, id }: Letter): string => references[0] ?? id
