@@ -29,6 +29,15 @@ const tests = [
   { package: 'chromium', without: 'tests of the console in a browser' },
   { package: 'busybox-static', program: 'busybox', without: 'tests of an image without Node' },
   { package: 'radicale', service: true, without: 'tests of calendars on a real server' },
+  { package: 'dovecot-imapd', program: 'dovecot', service: true, without: 'tests of e-mail' },
+  // It brings no program that people call.
+  {
+    package: 'dovecot-submissiond',
+    program: '../lib/dovecot/submission',
+    service: true,
+    without: 'tests of e-mail',
+  },
+  { package: 'opensmtpd', program: 'smtpd', service: true, without: 'tests of e-mail' },
 ]
 
 /**
