@@ -70,7 +70,7 @@ export function readMrkdwn(source: string, links = false): Read {
   }
   // Nothing within code is obeyed.
   const text = source
-    .split(/(```[^]*?```|`[^`\n]+`)/)
+    .split(/(```[\s\S]*?```|`[^`\n]+`)/)
     .map((part, i) => (i % 2 === 0 ? words(part) : part.replace(/^`+\n?|\n?`+$/g, '')))
     .join('')
   return { text: text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'), calls }
