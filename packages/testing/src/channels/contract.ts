@@ -302,7 +302,9 @@ export function channelContract(options: {
       host.tell(direct, '👍', { kind: 'reaction', messageId: null })
       if (does('reactions')) {
         await until(async () => (await platform.shown(direct)).some(one => one.reactions?.includes('👍')))
-        host.tell(direct, 'bought')
+        const told = host.tell(direct, 'bought')
+        // Until it is noted as sent, nobody knows what the reaction is for.
+        await until(() => host.message(told)?.status === 'sent')
         const ours = (await arrived(direct, 'bought')).find(({ text }) => text === 'bought')
         await platform.react?.(platform.ann, direct, ours?.id ?? '', '🎉')
         await until(() => host.notes().some(({ text }) => text.includes('🎉') && text.includes('bought')))
