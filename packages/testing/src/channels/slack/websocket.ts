@@ -45,6 +45,7 @@ export function acceptWebSocket(
     }
   })
   socket.on('error', () => socket.destroy())
+  socket.on('end', () => socket.end())
   socket.on('close', () => on.closed())
   return {
     send: text => write(opcode.text, Buffer.from(text)),

@@ -165,6 +165,19 @@ export function createEvents(options: EventOptions): Events {
     })
   }
 
+  /** Seen by whoever pressed it, and by nobody else. */
+  const answer = async ({ user, container }: z.output<typeof pressSchema>, message: string) => {
+    const { channel_id: channel, thread_ts } = container
+    const text = escaped(message)
+    try {
+      await api.ask(web =>
+        web.chat.postEphemeral({ channel, user: user.id, text, ...(thread_ts && { thread_ts }) }),
+      )
+    } catch (error) {
+      log.debug({ reason: String(error) }, 'a press of a button was not answered')
+    }
+  }
+
   const learn = async (channel: string) => {
     directory.forget(channel)
     host.knows(await directory.chatOf(channel))
@@ -197,17 +210,8 @@ export function createEvents(options: EventOptions): Events {
         pressed?.kind === 'choice'
           ? await host.choose({ ...by, id: pressed.id, question: 1, answer: { option: pressed.option } })
           : pressed && (await host.decide({ ...by, id: pressed.id, decision: pressed.decision }))
-      if (outcome?.ok) return
-      const { channel_id: channel, thread_ts } = container
-      const text = escaped(outcome?.error.message ?? settled)
-      try {
-        // Seen by whoever pressed it, and by nobody else.
-        await api.ask(web =>
-          web.chat.postEphemeral({ channel, user: user.id, text, ...(thread_ts && { thread_ts }) }),
-        )
-      } catch (error) {
-        log.debug({ reason: String(error) }, 'a press of a button was not answered')
-      }
+      // Not waited for: Slack shows a failure unless it is told within three seconds that the press has arrived.
+      if (!outcome?.ok) void answer(data, outcome?.error.message ?? settled)
     },
   }
 }
