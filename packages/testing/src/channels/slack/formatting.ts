@@ -17,7 +17,7 @@ const button = z.object({
   action_id: z.string().max(255),
   style: z.enum(['primary', 'danger']).optional(),
 })
-export const blocksSchema = z
+const blocksSchema = z
   .array(
     z.discriminatedUnion('type', [
       z.object({ type: z.literal('section'), text: z.discriminatedUnion('type', [mrkdwnText, plainText]) }),

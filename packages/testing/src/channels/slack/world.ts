@@ -43,7 +43,7 @@ export interface WorldChat {
   reactions: { ts: string; user: string; name: string }[]
 }
 
-export interface WorldApp {
+interface WorldApp {
   token: string
   appToken: string
   user: string
@@ -52,7 +52,7 @@ export interface WorldApp {
   hasSocketMode: boolean
 }
 
-export const allScopes =
+const allScopes =
   'app_mentions:read channels:history channels:read chat:write chat:write.customize files:read files:write groups:history groups:read im:history im:read mpim:history mpim:read reactions:read reactions:write users:read'.split(
     ' ',
   )
