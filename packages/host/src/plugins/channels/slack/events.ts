@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import type { ChannelHost, Incoming } from '../../../chat/channels/types.ts'
-import type { Attachment, Quote } from '../../../store/types.ts'
+import type { ChannelHost, Incoming, Quoted } from '../../../chat/channels/types.ts'
+import type { Attachment } from '../../../store/types.ts'
 import { type SlackApi, SlackRefusal } from './api.ts'
 import { pressIn } from './blocks.ts'
 import { createMemory, type Directory } from './directory.ts'
@@ -74,7 +74,7 @@ export function createEvents(options: EventOptions): Events {
   const personOf = async (sender: string) => ({ sender, senderName: await directory.nameOf(sender) })
   const files = createFiles(options)
 
-  const beginnings = createMemory<{ quote: Quote; isOurs: boolean }>(options.now)
+  const beginnings = createMemory<{ quote: Quoted; isOurs: boolean }>(options.now)
 
   /** The message that began the thread: an answer in a thread answers it. */
   const beginningOf = (channel: string, thread: string) =>
@@ -85,9 +85,10 @@ export function createEvents(options: EventOptions): Events {
         )
         const first = messageSchema.safeParse({ ...found.messages?.[0], channel }).data
         if (first?.ts !== thread) return undefined
-        const senderName = first.user && (await directory.nameOf(first.user))
+        const isPerson = first.user !== undefined && first.bot_id === undefined
+        const by = isPerson ? await personOf(first.user ?? '') : undefined
         return {
-          quote: { id: thread, senderName, text: await wordsOf(first.text ?? '') },
+          quote: { id: thread, ...by, text: await wordsOf(first.text ?? '') },
           // Under another name, we have no user's id.
           isOurs:
             first.user === ourselves.user || (first.bot_id !== undefined && first.bot_id === ourselves.bot),
