@@ -102,8 +102,9 @@ export function createPerson(server: Prosody, name: string, nickname = name): Xm
       return (await here.deliver(message, type === 'groupchat')) ?? message
     },
     async join(room, as = nickname) {
+      const here = await session()
       rooms.set(room, as)
-      await enter(await session(), room, as)
+      await enter(here, room, as)
     },
     async configure(room, settings) {
       const { ask, xml } = await session()

@@ -87,7 +87,7 @@ export async function startProsody(options: ProsodyOptions = {}): Promise<Prosod
       `Component ${text(`rooms.${domain}`)} "muc"`,
       ` modules_enabled = { ${without.includes('mam') ? '' : '"muc_mam"'} }; muc_room_locking = false`,
       `Component ${text(`files.${domain}`)} "http_file_share"`,
-      ` http_host = "localhost"; http_external_url = "http://127.0.0.1:${web}/"`,
+      ` http_host = "127.0.0.1"; http_external_url = "http://127.0.0.1:${web}/"`,
       '',
     ].join('\n'),
   )

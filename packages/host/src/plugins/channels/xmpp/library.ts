@@ -9,6 +9,7 @@ export interface Element {
   getChildElements(): Element[]
   getChildText(name: string, namespace?: string): string | null
   getNS(): string | undefined
+  remove(name: string, namespace: string): void
   text(): string
 }
 
@@ -41,6 +42,7 @@ export interface Client {
   on(event: 'error', listener: (error: unknown) => void): void
   on(event: 'stanza', listener: (element: Element) => void): void
   on(event: 'disconnect', listener: () => void): void
+  prependListener(event: 'element', listener: (element: Element) => void): void
   /** what came from the socket, which is bound when it is attached */
   _onData(data: Buffer | string): void
 }

@@ -88,6 +88,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     },
   })
   client.reconnect.stop()
+  client.prependListener('element', withoutBroken)
   const over = Promise.withResolvers<never>()
   // Whoever waits for it hears of it; nobody has to.
   over.promise.catch(() => undefined)
@@ -201,6 +202,16 @@ function createTalk(given: {
 /** A server that knows no pings refuses them, which is an answer as well. */
 const passRefusal = (error: unknown) => {
   if (!(error instanceof StanzaRefusal)) throw error
+}
+
+/**
+ * The library counts stanzas for stream management (XEP-0198) from the wrong one on if they arrive right after it was turned
+ * on, and Prosody ends such a connection. Archives and pings do the same for us. The newer way to sign in would turn it on, too.
+ */
+function withoutBroken(element: Element): void {
+  if (!element.is('features', 'http://etherx.jabber.org/streams')) return
+  element.remove('sm', 'urn:xmpp:sm:3')
+  element.remove('authentication', 'urn:xmpp:sasl:2')
 }
 
 /**
