@@ -27,6 +27,7 @@ export interface XmppPerson {
   say(to: string, type: 'chat' | 'groupchat', id: string | undefined, ...children: Child[]): Promise<Element>
   /** enters a room, and does so again on every connection; who creates it owns it */
   join(room: string, nickname?: string): Promise<void>
+  leave(room: string): Promise<void>
   /** its settings, by their names in the form of XEP-0045 */
   configure(room: string, settings: Record<string, string>): Promise<void>
   upload(name: string, content: Buffer): Promise<string>
@@ -105,6 +106,11 @@ export function createPerson(server: Prosody, name: string, nickname = name): Xm
       const here = await session()
       rooms.set(room, as)
       await enter(here, room, as)
+    },
+    async leave(room) {
+      const { send, xml } = await session()
+      await send(xml('presence', { to: `${room}/${rooms.get(room)}`, type: 'unavailable' }))
+      rooms.delete(room)
     },
     async configure(room, settings) {
       const { ask, xml } = await session()

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Archived } from '../../../../host/src/plugins/channels/xmpp/archive.ts'
 import type { Child, Element } from '../../../../host/src/plugins/channels/xmpp/library.ts'
 import { archiveIdOf, bareOf, externalIdOf, ns } from '../../../../host/src/plugins/channels/xmpp/stanzas.ts'
 import type { Person, Platform, Said, Shown } from '../platform.ts'
@@ -11,8 +12,9 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
   const hatch = `hatch@${server.domain}`
   server.addAccount('hatch', 'hatch-secret')
   const place = `others@${server.rooms}`
-  const people = [createPerson(server, 'ann'), createPerson(server, 'mallory')] as const
-  const [annsApp, mallorysApp] = people
+  const annsApp = createPerson(server, 'ann')
+  const mallorysApp = createPerson(server, 'mallory')
+  const people = [annsApp, mallorysApp]
   for (const person of people) await person.join(place)
   // Saved at once: the server may be killed.
   await annsApp.configure(place, {
@@ -58,35 +60,10 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
     ]
   }
 
-  /** What an app makes of the archive: corrections, reactions and what was taken back are no messages of their own. */
-  const shown = async (jid: string): Promise<readonly Shown[]> => {
+  const shown = async (jid: string) => {
     const isRoom = jid === room
     const items = await annsApp.archive(isRoom ? place : annsApp.address, isRoom ? undefined : hatch)
-    const all: (Shown & { own: string | undefined; reactions: string[]; text: string })[] = []
-    for (const { id, message } of items) {
-      const from = message.attrs.from ?? ''
-      const text = message.getChildText('body') ?? ''
-      const replaced = message.getChild('replace', ns.correct)?.attrs.id
-      const reactions = message.getChild('reactions', ns.reactions)
-      const target = all.find(one => one.own === replaced || one.id === reactions?.attrs.id)
-      if (replaced !== undefined && target) target.text = text
-      else if (reactions)
-        target?.reactions.splice(0, 9, ...reactions.getChildren('reaction').map(one => one.text()))
-      else if (text !== '') {
-        const url = message.getChild('x', ns.oob)?.getChildText('url')
-        all.push({
-          id: externalIdOf(message, id, isRoom) ?? '',
-          own: message.attrs.id,
-          isOurs: isRoom ? from === `${place}/hatch` : bareOf(from) === hatch,
-          text,
-          thread: message.getChildText('thread') ?? undefined,
-          replyTo: message.getChild('reply', ns.reply)?.attrs.id,
-          file: url ? await fileAt(url) : undefined,
-          reactions: [],
-        })
-      }
-    }
-    return all
+    return shownOf(items, isRoom, from => (isRoom ? from === `${place}/hatch` : bareOf(from) === hatch))
   }
 
   const platform = {
@@ -144,6 +121,11 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
     annsApp,
     mallorysApp,
     write,
+    /** ends with the platform */
+    add(person: XmppPerson) {
+      people.push(person)
+      return person
+    },
   } satisfies Platform & Record<string, unknown>
   return platform
 }
@@ -151,4 +133,36 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
 async function fileAt(url: string): Promise<{ name: string; bytes: number }> {
   const content = await (await fetch(url)).arrayBuffer()
   return { name: decodeURIComponent(url.split('/').at(-1) ?? ''), bytes: content.byteLength }
+}
+
+/** What an app makes of the archive: corrections, reactions and what was taken back are no messages of their own. */
+async function shownOf(
+  items: readonly Archived[],
+  isRoom: boolean,
+  isOurs: (from: string) => boolean,
+): Promise<readonly Shown[]> {
+  const all: (Shown & { own: string | undefined; reactions: string[] })[] = []
+  for (const { id, message } of items) {
+    const text = message.getChildText('body') ?? ''
+    const replaced = message.getChild('replace', ns.correct)?.attrs.id
+    const reactions = message.getChild('reactions', ns.reactions)
+    const target = all.find(one => one.own === replaced || one.id === reactions?.attrs.id)
+    if (replaced !== undefined && target) target.text = text
+    else if (reactions)
+      target?.reactions.splice(0, 9, ...reactions.getChildren('reaction').map(one => one.text()))
+    else if (text !== '') {
+      const url = message.getChild('x', ns.oob)?.getChildText('url')
+      all.push({
+        id: externalIdOf(message, id, isRoom) ?? '',
+        own: message.attrs.id,
+        isOurs: isOurs(message.attrs.from ?? ''),
+        text,
+        thread: message.getChildText('thread') ?? undefined,
+        replyTo: message.getChild('reply', ns.reply)?.attrs.id,
+        file: url ? await fileAt(url) : undefined,
+        reactions: [],
+      })
+    }
+  }
+  return all
 }

@@ -27,7 +27,7 @@ export interface Delivery {
 }
 
 /** how long to wait where the server asks for it: it never says how long */
-const limitMs = 5000
+const limitMs = 2000
 /** refusals that nobody takes back */
 const final: ReadonlySet<string> = new Set([
   ...['bad-request', 'forbidden', 'gone', 'item-not-found', 'jid-malformed', 'not-acceptable'],
@@ -45,7 +45,18 @@ const styling: MarkdownStyle = {
   block: raw => `\`\`\`\n${raw}\n\`\`\``,
 }
 
-export function createDelivery(options: {
+const words = ({ text, kind, card }: Pick<Outgoing, 'text' | 'kind' | 'card'>, xml: Xml) => {
+  // What somebody is to decide about is shown to the letter.
+  const isExact = kind === 'approval' || card?.kind === 'approval'
+  const shown = isExact ? text : renderMarkdown(text, styling) || text
+  return [
+    xml('body', {}, fitForXml(shown)),
+    xml('active', { xmlns: ns.chatStates }),
+    isExact && xml('unstyled', { xmlns: ns.styling }),
+  ]
+}
+
+export interface DeliveryOptions {
   /** undefined: there is no connection */
   line(): Line | undefined
   memory(): Pick<ChannelHost, 'recall' | 'remember'> | undefined
@@ -54,7 +65,10 @@ export function createDelivery(options: {
   /** what was said before this may have been delivered by an earlier process */
   startedAt: number
   limited(ms: number): void
-}): Delivery {
+}
+
+/** Says something once, under ids of ours. */
+function createPosting(options: DeliveryOptions) {
   const { ids } = options
 
   const connected = () => {
@@ -103,16 +117,12 @@ export function createDelivery(options: {
     return before ?? post(to, id, ...(await content()))
   }
 
-  const words = ({ text, kind, card }: Pick<Outgoing, 'text' | 'kind' | 'card'>, xml: Xml) => {
-    // What somebody is to decide about is shown to the letter.
-    const isExact = kind === 'approval' || card?.kind === 'approval'
-    const shown = isExact ? text : renderMarkdown(text, styling) || text
-    return [
-      xml('body', {}, fitForXml(shown)),
-      xml('active', { xmlns: ns.chatStates }),
-      isExact && xml('unstyled', { xmlns: ns.styling }),
-    ]
-  }
+  return { connected, idFor, post, postOnce }
+}
+
+export function createDelivery(options: DeliveryOptions): Delivery {
+  const { ids } = options
+  const { connected, idFor, post, postOnce } = createPosting(options)
 
   const sendFile = (message: Outgoing, id: string, index: number): Promise<string> =>
     postOnce(message, id, async () => {
