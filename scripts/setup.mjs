@@ -29,6 +29,8 @@ const tests = [
   { package: 'chromium', without: 'tests of the console in a browser' },
   { package: 'busybox-static', program: 'busybox', without: 'tests of an image without Node' },
   { package: 'radicale', service: true, without: 'tests of calendars on a real server' },
+  { package: 'prosody', service: true, without: 'tests of XMPP on a real server' },
+  { package: 'ngircd', service: true, without: 'tests of IRC on a real server' },
 ]
 
 /**
