@@ -1,5 +1,6 @@
 import type { ChannelHost, Incoming } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
+import { callIn } from '../nickname.ts'
 import { DownloadFailure, type Files } from './files.ts'
 import type { IdSource, Ids } from './ids.ts'
 import type { Element } from './library.ts'
@@ -133,14 +134,4 @@ function nameIn(url: string): string {
     if (error instanceof URIError) return last
     throw error
   }
-}
-
-const literally = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
-
-/** Whether somebody is called by the nickname, as apps do it: `hatch: …`, or the word anywhere. */
-function callIn(text: string, nickname: string): { isCall: boolean; text: string } {
-  const letter = '[\\p{L}\\p{M}\\p{N}_]'
-  const word = `@?(?<!${letter})${literally(nickname)}(?!${letter})`
-  const isCall = new RegExp(word, 'iu').test(text)
-  return { isCall, text: isCall ? text.replace(new RegExp(`^\\s*${word}[:,]\\s*`, 'iu'), '') : text }
 }
