@@ -1,7 +1,9 @@
+import { irc } from './irc/kind.ts'
 import type { ChannelKind } from './kind.ts'
 import { telegram } from './telegram/kind.ts'
+import { xmpp } from './xmpp/kind.ts'
 
 /** Every platform there is, in the order in which people are shown them. */
-export const kinds: readonly ChannelKind[] = [telegram]
+export const kinds: readonly ChannelKind[] = [telegram, xmpp, irc]
 
 export const kindOf = (name: string): ChannelKind | undefined => kinds.find(kind => kind.name === name)
