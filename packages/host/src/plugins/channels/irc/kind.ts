@@ -29,7 +29,7 @@ export const ircSettings = z
     /** people without an account are heard, too, by a nickname that anybody can take */
     nicknames: z.stringbool().or(z.boolean()).default(false),
     /** in seconds; servers end connections that write faster */
-    pause: z.number().min(0).default(2),
+    pause: z.coerce.number().min(0).default(2),
   })
   .refine(({ tls, server }) => tls || isLoopback(server), {
     path: ['tls'],
