@@ -42,6 +42,15 @@ const encryption = {
   state_key: '',
   content: { algorithm: 'm.megolm.v1.aes-sha2' },
 }
+/** What a card says its reactions mean, line by line; of a question, its options. */
+function legendOf(text: string): { emoji: string; label: string }[] {
+  const isQuestion = /^Answer with a number/m.test(text)
+  return text.split('\n').flatMap(line => {
+    const [, sign = '', label = ''] = /^(✅|♾️|❌|\d(?=\. )) ?\.? ?(.+)$/.exec(line) ?? []
+    if (label === '' || (/\d/.test(sign) && !isQuestion)) return []
+    return { emoji: /\d/.test(sign) ? `${sign}\ufe0f\u20e3` : sign, label }
+  })
+}
 let bots = 0
 
 /** A room that Ann makes, with the bot invited. */
@@ -128,22 +137,31 @@ export async function openMatrix(
         one.getRelation()?.event_id === event.getId(),
     )
     const text = String(content.filename === content.body ? '' : content.body)
-    const labelOf = (emoji: string) =>
-      text
-        .split('\n')
-        .find(line => line.startsWith(`${emoji} `))
-        ?.slice(emoji.length + 1)
     const isFile = content.url !== undefined || content.file !== undefined
     return {
       id: event.getId() ?? '',
       isOurs: ours(event),
       text,
-      buttons: reactions.filter(ours).flatMap(one => labelOf(String(one.getRelation()?.key)) ?? []),
+      buttons: reactions.filter(ours).flatMap(one => {
+        const found = legendOf(text).find(({ emoji }) => emoji === one.getRelation()?.key)
+        return found ? [found.label] : []
+      }),
       thread: relation.rel_type === RelationType.Thread ? relation.event_id : undefined,
       replyTo: relation['m.in_reply_to']?.event_id,
       file: isFile ? { name: String(content.filename), bytes: await ann.measure(content) } : undefined,
       reactions: reactions.map(one => String(one.getRelation()?.key)),
     }
+  }
+
+  const lookAt = async (jid: string): Promise<readonly Shown[]> => {
+    const events = (await ann.room(roomIn(jid))).getLiveTimeline().getEvents()
+    const messages = events.filter(
+      one =>
+        one.getType() === EventType.RoomMessage &&
+        !one.isRedacted() &&
+        one.getRelation()?.rel_type !== RelationType.Replace,
+    )
+    return Promise.all(messages.map(one => shownOf(one, events)))
   }
 
   const platform = {
@@ -165,23 +183,24 @@ export async function openMatrix(
       return person.post(roomIn(jid), 'm.room.message', await contentOf(person, roomIn(jid), text, more))
     },
     async shown(jid) {
-      const events = (await ann.room(roomIn(jid))).getLiveTimeline().getEvents()
-      const messages = events.filter(
-        one =>
-          one.getType() === EventType.RoomMessage &&
-          !one.isRedacted() &&
-          one.getRelation()?.rel_type !== RelationType.Replace,
-      )
-      return Promise.all(messages.map(one => shownOf(one, events)))
+      let seen: readonly Shown[] = []
+      await until(async () => {
+        seen = await lookAt(jid)
+        // Buttons are put under a card one after the other.
+        return seen.every(
+          ({ isOurs, text, buttons = [] }) => !isOurs || buttons.length >= legendOf(text).length,
+        )
+      })
+      return seen
     },
     down: proxy.down,
     up: proxy.up,
     close: proxy.down,
     async press(by, jid, id, label) {
       const found = (await platform.shown(jid)).find(one => one.id === id)
-      const line = found?.text.split('\n').find(one => one.endsWith(` ${label}`))
-      if (line === undefined || !found?.buttons?.includes(label)) throw new Error(`no button ${label}`)
-      await platform.react(by, jid, id, line.slice(0, -label.length - 1))
+      const button = legendOf(found?.text ?? '').find(one => one.label === label)
+      if (!button) throw new Error(`no button ${label}`)
+      await platform.react(by, jid, id, button.emoji)
     },
     async edit(by, jid, id, text) {
       await personOf(by).post(roomIn(jid), 'm.room.message', {

@@ -47,6 +47,7 @@ const configOf = (home: string, socket: string) => ({
   rc_invites: { per_room: unlimited, per_user: unlimited, per_issuer: unlimited },
   rc_login: { address: unlimited, account: unlimited, failed_attempts: unlimited },
   rc_key_requests: unlimited,
+  rc_room_creation: unlimited,
   rc_media_create: unlimited,
 })
 

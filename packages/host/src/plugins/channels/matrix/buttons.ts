@@ -3,11 +3,13 @@ import type { Card, ChannelHost, Ruling } from '../../../chat/channels/types.ts'
 
 /**
  * Matrix has no buttons. Reactions do in their place: the assistant puts them under the card, and whoever taps one of them
- * reacts with the same emoji. A line of the card says what each of them means.
+ * reacts with the same emoji. The options of a question have numbers in its text; other reactions have a line that says what
+ * they mean.
  */
 export interface Button {
   emoji: string
-  label: string
+  /** what the text does not say */
+  label?: string
   press: Press
 }
 export type Press = { option: number } | { decision: Ruling['decision'] }
@@ -34,15 +36,11 @@ export function buttonsOf(card: Card | undefined, isEncrypted: boolean): readonl
   const { questions } = card.card
   const options = questions.length === 1 ? (questions[0]?.options ?? []) : []
   if (options.length > numbers.length) return []
-  return options.map(({ label }, index) => ({
-    emoji: numbers[index] ?? '',
-    label: label.replace(/\s+/g, ' ').trim(),
-    press: { option: index + 1 },
-  }))
+  return numbers.slice(0, options.length).map((emoji, index) => ({ emoji, press: { option: index + 1 } }))
 }
 
 export const legendOf = (buttons: readonly Button[]): string =>
-  buttons.map(({ emoji, label }) => `\n${emoji} ${label}`).join('')
+  buttons.map(({ emoji, label }) => (label === undefined ? '' : `\n${emoji} ${label}`)).join('')
 
 /** What is known of a card that has buttons, until it is settled: by the id of its message. */
 const shownSchema = z.object({

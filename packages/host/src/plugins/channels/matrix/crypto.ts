@@ -90,6 +90,8 @@ export async function openCrypto(options: {
   // The library asks for one request of a room at a time, and so it is for those that belong to none.
   const turns = createTurns()
   const everybody = ''
+  /** an identity of the account says that this device is ours */
+  let isVouched = false
 
   const tell = async (request: Request) => {
     await keys.save()
@@ -125,6 +127,26 @@ export async function openCrypto(options: {
     await tellAll()
   }
 
+  /** The identity of the account, if it is ours: made here, or by a device of ours before this one. */
+  const ownsIdentity = async (): Promise<boolean> => {
+    const isOurs = ({ hasMaster, hasSelfSigning }: Library.CrossSigningStatus) => hasMaster && hasSelfSigning
+    if (isOurs(await machine.crossSigningStatus())) return true
+    const before = keys.identity(session.user)
+    if (!before) return false
+    const { master, selfSigning, userSigning } = before
+    return isOurs(await machine.importCrossSigningKeys(master, selfSigning, userSigning))
+  }
+  const keepIdentity = async () => {
+    const { masterKey, self_signing_key, userSigningKey } = (await machine.exportCrossSigningKeys()) ?? {}
+    if (masterKey !== undefined && self_signing_key !== undefined && userSigningKey !== undefined)
+      keys.setIdentity({
+        user: session.user,
+        master: masterKey,
+        selfSigning: self_signing_key,
+        userSigning: userSigningKey,
+      })
+  }
+
   const start = async () => {
     await tellAll()
     const { user, device } = session
@@ -132,18 +154,20 @@ export async function openCrypto(options: {
     const known = await client.ask(ownKeysSchema, 'POST', ['v3', 'keys', 'query'], { body })
     const isPublished = known.master_keys[user] !== undefined
     const signatures = known.device_keys[user]?.[device]?.signatures?.[user] ?? {}
+    const isOurs = await ownsIdentity()
     // The device signs itself; another signature is that of the identity.
-    if (isPublished && Object.keys(signatures).length > 1) return undefined
-    const { hasMaster, hasSelfSigning } = await machine.crossSigningStatus()
-    const isOurs = hasMaster && hasSelfSigning
+    isVouched = isPublished && Object.keys(signatures).length > 1
+    if (isVouched) return undefined
     if (isPublished && !isOurs && !settings.reset)
       return 'The account has an identity from another app, which does not vouch for this session: people whose apps want verified devices cannot be read. Use an account for Hatchway alone, or replace the identity with --set reset=yes.'
     const requests = await machine.bootstrapCrossSigning(!isOurs)
     await keys.save()
+    await keepIdentity()
     if (requests.uploadKeysRequest) await tell(requests.uploadKeysRequest)
     await publish(requests.uploadSigningKeysRequest.body)
     await tell(requests.uploadSignaturesRequest)
     await tellAll()
+    isVouched = true
     return undefined
   }
 
@@ -167,9 +191,11 @@ export async function openCrypto(options: {
         const claim = await machine.getMissingSessions(idsOf(users, library))
         if (claim) await tell(claim)
         const how = new library.EncryptionSettings()
-        how.sharingStrategy = settings.unverified
-          ? library.CollectStrategy.allDevices()
-          : library.CollectStrategy.identityBasedStrategy()
+        // The library wants an identity of ours before it asks others for theirs.
+        how.sharingStrategy =
+          settings.unverified || !isVouched
+            ? library.CollectStrategy.allDevices()
+            : library.CollectStrategy.identityBasedStrategy()
         for (const request of await machine.shareRoomKey(new RoomId(room), idsOf(users, library), how))
           await tell(request)
         const encrypted = await machine.encryptRoomEvent(new RoomId(room), type, JSON.stringify(content))

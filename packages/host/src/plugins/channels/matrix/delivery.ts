@@ -25,6 +25,8 @@ export interface DeliveryOptions {
   crypto: Crypto
   rooms: Rooms
   memory: Pick<ChannelHost, 'recall' | 'remember'>
+  /** the room that has replaced another */
+  nowOf(room: string): string
   /** false: it is a room that we are only invited to */
   admits(room: string): Promise<boolean>
   readFile(id: string): Promise<Buffer | undefined>
@@ -117,8 +119,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   const send = async (message: Outgoing, part: Part): Promise<string | undefined> => {
-    const given = roomIn(message.jid)
-    const id = memory.recall(`moved:${given}`) ?? given
+    const id = options.nowOf(roomIn(message.jid))
     // Whoever asked to be let in by an invitation reads nothing until the operator has decided.
     if (!(await options.admits(id))) return undefined
     const room = await rooms.get(id)

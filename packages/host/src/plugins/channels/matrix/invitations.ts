@@ -7,7 +7,8 @@ import { type Event, jidOf, text } from './events.ts'
 /**
  * An invitation is
  *
- *   accepted   its sender is one of `inviters`, or the operator has let the chat in
+ *   accepted   its sender is one of `inviters`, the operator has let the chat in, or it is for the room that replaces one
+ *              of ours
  *   waiting    anything else: the host is told of it as of a message without words, so that the chat may ask to be let in
  *   gone       withdrawn, or refused by the server
  *
@@ -32,6 +33,8 @@ export function createInvitations(options: {
   client: Client
   us: string
   inviters: readonly string[]
+  /** of a room that a room of ours has named */
+  isAnnounced(room: string): boolean
   log: Logger
   now(): number
 }): Invitations {
@@ -73,7 +76,8 @@ export function createInvitations(options: {
       const ours = state.find(({ type, state_key }) => type === 'm.room.member' && state_key === us)
       if (!ours) return
       const by = ours.sender
-      if (inviters.includes(by) || inviters.includes(`*${by.slice(by.indexOf(':'))}`)) return join(room)
+      const isInviter = inviters.includes(by) || inviters.includes(`*${by.slice(by.indexOf(':'))}`)
+      if (isInviter || options.isAnnounced(room)) return join(room)
       const about = (type: string, of: string) =>
         state.find(one => one.type === type && one.state_key === of)?.content
       const name = text(about('m.room.member', by)?.displayname)?.trim() || by

@@ -18,8 +18,11 @@ export interface KeyStore {
   /** the name by which the library opens it */
   name: string
   session(): Session | undefined
-  /** undefined: it is over. The keys of another device go with it. */
+  /** undefined: it is over. The keys of another device go with it, but not the identity of the account. */
   begin(session: Session | undefined): void
+  /** what vouches for the devices of an account */
+  identity(user: string): Identity | undefined
+  setIdentity(identity: Identity): void
   load(): Promise<void>
   save(): Promise<void>
   close(): Promise<void>
@@ -34,6 +37,15 @@ const sessionSchema = z.object({
   token: z.string(),
 })
 export type Session = z.output<typeof sessionSchema>
+
+const identitySchema = z.object({
+  user: z.string(),
+  master: z.string(),
+  selfSigning: z.string(),
+  userSigning: z.string(),
+})
+export type Identity = z.output<typeof identitySchema>
+type Fact = 'session' | 'schema' | 'identity'
 
 /** As far as it is used here; TypeScript has IndexedDB only for browsers. */
 export interface IndexedDb {
@@ -166,11 +178,11 @@ export function openKeyStore(folder: string, idb: IndexedDb): KeyStore {
   let connection: Database | undefined
   let saving: Promise<void> = Promise.resolve()
 
-  const fact = (of: 'session' | 'schema'): unknown => {
+  const fact = (of: Fact): unknown => {
     const value = file.prepare('SELECT value FROM facts WHERE name = ?').get(of)?.value
     return typeof value === 'string' ? JSON.parse(value) : undefined
   }
-  const setFact = (of: 'session' | 'schema', value: unknown) =>
+  const setFact = (of: Fact, value: unknown) =>
     file.prepare('INSERT OR REPLACE INTO facts VALUES (?, ?)').run(of, JSON.stringify(value))
   const atOnce = (work: () => void) => {
     file.exec('BEGIN IMMEDIATE')
@@ -192,18 +204,17 @@ export function openKeyStore(folder: string, idb: IndexedDb): KeyStore {
     const taken = changed.get(database) ?? new Set()
     changed.set(database, new Set())
     const records: { store: string; key: string; value: Buffer | undefined }[] = []
-    const whole = new Set<string>()
+    const whole: string[] = []
     for (const one of taken) {
       const [store = '', ...key]: string[] = JSON.parse(one)
-      if (key.length === 0) whole.add(store)
+      if (key.length === 0) whole.push(store)
+      // The library may have done away with it when it brought its tables up to date.
+      if (!names.includes(store)) continue
       const from = transaction.objectStore(store)
       for (const each of key.length > 0 ? key : await result(from.getAllKeys())) {
         const value = await result(from.get(each))
-        records.push({
-          store,
-          key: JSON.stringify(each),
-          value: value === undefined ? undefined : serialize(value),
-        })
+        const content = value === undefined ? undefined : serialize(value)
+        records.push({ store, key: JSON.stringify(each), value: content })
       }
     }
     return { taken, records, whole, schema: schemaOf(db, transaction) }
@@ -239,9 +250,14 @@ export function openKeyStore(folder: string, idb: IndexedDb): KeyStore {
       atOnce(() => {
         const before = session()
         if (before?.device !== next?.device || before?.user !== next?.user)
-          file.exec('DELETE FROM facts; DELETE FROM records')
+          file.exec("DELETE FROM facts WHERE name <> 'identity'; DELETE FROM records")
         if (next) setFact('session', next)
       }),
+    identity(user) {
+      const stored = identitySchema.optional().parse(fact('identity'))
+      return stored?.user === user ? stored : undefined
+    },
+    setIdentity: identity => void setFact('identity', identity),
     async load() {
       const stored = fact('schema')
       if (stored !== undefined) {

@@ -7,6 +7,7 @@ import { createDelivery, type Delivery } from './delivery.ts'
 import { createInvitations } from './invitations.ts'
 import { type IndexedDb, openKeyStore } from './key-store.ts'
 import type { MatrixSettings } from './kind.ts'
+import { createReplacedRooms } from './replaced.ts'
 import { createRooms } from './rooms.ts'
 import { beginSession, endSession } from './session.ts'
 import { receive } from './sync.ts'
@@ -34,12 +35,14 @@ export interface LinkOptions extends ChannelOptions<MatrixSettings> {
   report(problem: string): void
 }
 
-/** Both are CommonJS, of which Node has all exports in one. */
-const load = async <T>({ library }: LinkOptions, name: string): Promise<T> =>
-  (await library<{ default: T }>(name)).default
+/** Both are CommonJS, of which Node may have all exports in one; `known` is one of them. */
+async function load<T extends object>({ library }: LinkOptions, name: string, known: keyof T): Promise<T> {
+  const module = await library<T & { default: T }>(name)
+  return known in module ? module : module.default
+}
 
 export async function openLink(options: LinkOptions): Promise<Link> {
-  const idb = await load<IndexedDb>(options, 'fake-indexeddb')
+  const idb = await load<IndexedDb>(options, 'fake-indexeddb', 'IDBObjectStore')
   offerIndexedDb(idb)
   const keys = openKeyStore(options.folder(), idb)
   try {
@@ -60,15 +63,19 @@ async function linkWith(keys: ReturnType<typeof openKeyStore>, options: LinkOpti
     secrets: [settings.password, settings.token],
     signal: closing,
   })
-  const library = await load<CryptoLibrary>(options, '@matrix-org/matrix-sdk-crypto-wasm')
+  const library = await load<CryptoLibrary>(options, '@matrix-org/matrix-sdk-crypto-wasm', 'OlmMachine')
   const crypto = await openCrypto({ library, keys, session, client, settings })
   const rooms = createRooms({ client, crypto, us })
-  const invitations = createInvitations({ host, client, us, inviters: settings.inviters, log, now })
+  const replaced = createReplacedRooms({ host, client, log })
+  const { isAnnounced } = replaced
+  const { inviters } = settings
+  const invitations = createInvitations({ host, client, us, inviters, isAnnounced, log, now })
   const unread = createUnread({ memory: host, report: options.report, log, now })
-  const updates = createUpdates({ host, client, crypto, rooms, us, unreadable: unread.add, log })
+  const updates = createUpdates({ host, client, crypto, rooms, replaced, us, unreadable: unread.add, log })
   const { readFile, limited } = options
   const { admits } = invitations
-  const delivery = createDelivery({ client, crypto, rooms, memory: host, admits, readFile, limited })
+  const nowOf = replaced.now
+  const delivery = createDelivery({ client, crypto, rooms, memory: host, nowOf, admits, readFile, limited })
   let isStarted = false
 
   const close = async () => {
@@ -82,10 +89,14 @@ async function linkWith(keys: ReturnType<typeof openKeyStore>, options: LinkOpti
       const problem = isStarted ? undefined : await crypto.start()
       isStarted = true
       if (problem !== undefined) log.warn(problem)
-      await receive({ client, crypto, rooms, invitations, updates, unread, host, us, log }, signal, () => {
-        connected()
-        if (problem !== undefined) options.report(problem)
-      })
+      await receive(
+        { client, crypto, rooms, invitations, updates, unread, replaced, host, us, log },
+        signal,
+        () => {
+          connected()
+          if (problem !== undefined) options.report(problem)
+        },
+      )
     },
     async chats() {
       const schema = z.object({ joined_rooms: z.array(z.string()) })

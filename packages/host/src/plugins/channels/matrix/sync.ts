@@ -5,6 +5,7 @@ import { type Client, MatrixRefusal } from './client.ts'
 import { type Crypto, cryptoSyncSchema } from './crypto.ts'
 import { type Event, eventsIn } from './events.ts'
 import type { Invitations } from './invitations.ts'
+import type { ReplacedRooms } from './replaced.ts'
 import type { Rooms } from './rooms.ts'
 import type { Unread } from './unread.ts'
 import type { Updates } from './updates.ts'
@@ -68,6 +69,7 @@ export interface SyncOptions {
   invitations: Invitations
   updates: Updates
   unread: Unread
+  replaced: ReplacedRooms
   host: ChannelHost
   us: string
   log: Logger
@@ -119,7 +121,7 @@ export async function receive(
 
 type Given = ReturnType<typeof eventsIn>[number]
 
-function createTaker({ client, crypto, rooms, updates, host, us, log }: SyncOptions) {
+function createTaker({ client, crypto, rooms, updates, replaced, host, us, log }: SyncOptions) {
   /** What came between the last batch and this one, where that was too much for it; oldest first. */
   const missed = async (id: string, from: string, until: { to?: string; isEnough(one: Given): boolean }) => {
     const found: Given[] = []
@@ -148,12 +150,15 @@ function createTaker({ client, crypto, rooms, updates, host, us, log }: SyncOpti
   const isArrival = ({ event }: Given) =>
     isUs(event) && event.content.membership === 'join' && event.unsigned?.prev_content?.membership !== 'join'
 
+  const hasArrived = ({ state, timeline: part }: Joined) =>
+    [...eventsIn(state?.events), ...eventsIn(part?.events)].some(isArrival)
+
   /** All that was said for us to hear: since the last batch, or, in a room that is new to us, since we were invited. */
-  const saidIn = async (id: string, { state, timeline: part }: Joined, since: string): Promise<Given[]> => {
+  const saidIn = async (id: string, joined: Joined, since: string): Promise<Given[]> => {
+    const part = joined.timeline
     const shown = eventsIn(part?.events)
-    const isNew = [...eventsIn(state?.events), ...shown].some(isArrival)
     const before = part?.limited && part.prev_batch !== undefined ? part.prev_batch : undefined
-    if (!isNew) {
+    if (!hasArrived(joined)) {
       const gap = before === undefined ? [] : await missed(id, before, { to: since, isEnough: () => false })
       return [...gap, ...shown]
     }
@@ -173,6 +178,7 @@ function createTaker({ client, crypto, rooms, updates, host, us, log }: SyncOpti
       if (since === undefined) return
       const said = await saidIn(id, joined, since)
       for (const { event } of said) await rooms.apply(id, event)
+      if (hasArrived(joined)) await replaced.arrived(id)
       const room = await rooms.get(id)
       host.knows(room.chat)
       if (room.isEncrypted) await crypto.track(room.users)

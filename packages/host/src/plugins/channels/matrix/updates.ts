@@ -6,7 +6,8 @@ import { type Press, pressIn, recallCard } from './buttons.ts'
 import { type Client, MatrixRefusal } from './client.ts'
 import { type Crypto, Unreadable } from './crypto.ts'
 import { BrokenFile, decryptFile } from './encrypted-file.ts'
-import { type Event, eventIn, fields, jidOf, text } from './events.ts'
+import { type Event, eventIn, text } from './events.ts'
+import type { ReplacedRooms } from './replaced.ts'
 import type { Room, Rooms } from './rooms.ts'
 import { answeredTo, changeIn, reactionIn, type Said, saidIn, threadOf } from './said.ts'
 
@@ -15,6 +16,7 @@ export interface UpdateOptions {
   client: Client
   crypto: Crypto
   rooms: Rooms
+  replaced: ReplacedRooms
   us: string
   /** a message that cannot be read for now, and why */
   unreadable(room: string, raw: object, by: string, reason: string): void
@@ -29,8 +31,8 @@ export interface Updates {
 const messages: ReadonlySet<string> = new Set(['m.room.message', 'm.sticker'])
 
 export function createUpdates(options: UpdateOptions): Updates {
-  const { host, client, crypto, rooms, us, log } = options
-  const hearing = createHearing(options)
+  const { host, crypto, rooms, us, log } = options
+  const hear = createHearing(options)
 
   const react = async (room: Room, event: Event) => {
     const reaction = reactionIn(event.content)
@@ -38,10 +40,10 @@ export function createUpdates(options: UpdateOptions): Updates {
     const by = personIn(room, event.sender)
     const card = recallCard(host, reaction.to)
     const press = card && pressIn(card, reaction.emoji)
-    if (card && press) await press_(by, card.id, press)
+    if (card && press) await pressed(by, card.id, press)
     else await host.reacted({ ...by, ...reaction })
   }
-  const press_ = async (by: Person, id: string, press: Press) => {
+  const pressed = async (by: Person, id: string, press: Press) => {
     const outcome =
       'option' in press
         ? await host.choose({ ...by, id, question: 1, answer: press })
@@ -54,24 +56,6 @@ export function createUpdates(options: UpdateOptions): Updates {
   const redact = async (room: Room, { sender, redacts, content }: Event) => {
     const externalId = text(content.redacts) ?? redacts
     if (externalId !== undefined) await host.changed({ ...personIn(room, sender), externalId, text: null })
-  }
-
-  /** The room has been replaced by another: whoever may do that is in charge of it, and the new one has to agree. */
-  const follow = async (room: Room, { content }: Event) => {
-    const next = text(content.replacement_room)
-    if (next === undefined) return
-    try {
-      await client.ask(z.unknown(), 'POST', ['v3', 'join', next], { body: {} })
-      const created = await client.ask(z.unknown(), 'GET', ['v3', 'rooms', next, 'state', 'm.room.create'])
-      if (fields(fields(created).predecessor).room_id !== room.id) return
-    } catch (error) {
-      if (!(error instanceof MatrixRefusal && error.isFinal)) throw error
-      log.warn({ room: room.id, reason: error.message }, 'the room that replaces another cannot be joined')
-      return
-    }
-    host.remember(`moved:${room.id}`, next)
-    await host.moved(room.chat.jid, jidOf(next))
-    host.knows((await rooms.get(next)).chat)
   }
 
   const readable = async (room: string, event: Event, raw: object): Promise<Event | undefined> => {
@@ -88,7 +72,7 @@ export function createUpdates(options: UpdateOptions): Updates {
 
   return {
     async take(id, given, raw) {
-      if (given.type === 'm.room.tombstone') return follow(await rooms.get(id), given)
+      if (given.type === 'm.room.tombstone') return options.replaced.announced(id, given)
       if (given.state_key !== undefined || given.sender === us) return
       const event = await readable(id, given, raw)
       if (!event) return
@@ -103,7 +87,7 @@ export function createUpdates(options: UpdateOptions): Updates {
           { room: id, sender: event.sender },
           'a message in an encrypted room was not encrypted; it is not heard',
         )
-      await hearing(room, event)
+      await hear(room, event)
     },
   }
 }
