@@ -160,12 +160,17 @@ export async function openCrypto(options: {
     if (isVouched) return undefined
     if (isPublished && !isOurs && !settings.reset)
       return 'The account has an identity from another app, which does not vouch for this session: people whose apps want verified devices cannot be read. Use an account for Hatchway alone, or replace the identity with --set reset=yes.'
-    const requests = await machine.bootstrapCrossSigning(!isOurs)
-    await keys.save()
-    await keepIdentity()
-    if (requests.uploadKeysRequest) await tell(requests.uploadKeysRequest)
-    await publish(requests.uploadSigningKeysRequest.body)
-    await tell(requests.uploadSignaturesRequest)
+    if (isPublished && isOurs) {
+      const self = await machine.getDevice(new UserId(user), new library.DeviceId(device))
+      if (self) await tell(await self.verify())
+    } else {
+      const requests = await machine.bootstrapCrossSigning(!isOurs)
+      await keys.save()
+      await keepIdentity()
+      if (requests.uploadKeysRequest) await tell(requests.uploadKeysRequest)
+      await publish(requests.uploadSigningKeysRequest.body)
+      await tell(requests.uploadSignaturesRequest)
+    }
     await tellAll()
     isVouched = true
     return undefined
