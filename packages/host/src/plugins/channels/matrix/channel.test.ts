@@ -18,11 +18,15 @@ import {
 } from '../../../../../testing/src/channels/matrix/platform.ts'
 import { missingSynapse } from '../../../../../testing/src/channels/matrix/synapse.ts'
 import { openLive } from '../../../../../testing/src/daemon/in-process.ts'
+import { openInstallation } from '../../../../../testing/src/daemon/installation.ts'
 import { until } from '../../../../../testing/src/until.ts'
+import { announcedSocket } from '../../../api/socket.ts'
 import { layoutOf } from '../../../base/layout.ts'
 import { hostWith } from '../../../chat/channels/testing.ts'
 import type { ChannelHost, Incoming, Outgoing } from '../../../chat/channels/types.ts'
+import { overSocket } from '../../../client/over-socket.ts'
 import type { ConfigInput } from '../../../config.ts'
+import { openStore } from '../../../store/sqlite.ts'
 import { createLibrary } from '../library.ts'
 import { check, open } from './channel.ts'
 import { decryptFile, encryptedFileSchema, encryptFile } from './encrypted-file.ts'
@@ -127,7 +131,7 @@ async function alone(given: Partial<ChannelHost>, more: Parameters<typeof openMa
   return { platform, channel: await start(), start, memory, folder }
 }
 
-const syncs = ({ proxy }: Awaited<ReturnType<typeof openMatrix>>) =>
+const sinces = ({ proxy }: Awaited<ReturnType<typeof openMatrix>>) =>
   proxy.asked.flatMap(({ path }) => {
     const url = new URL(path, 'http://host')
     return url.pathname.endsWith('/sync') ? [url.searchParams.get('since')] : []
@@ -148,7 +152,7 @@ describe(`What people said on Matrix${needs}`, () => {
     await platform.say(platform.ann, platform.direct, 'keep this')
     await until(() => attempts === 2)
     const before = place()
-    expect(syncs(platform).at(-1)).toBe(before)
+    expect(sinces(platform).at(-1)).toBe(before)
     stored.resolve()
     await until(() => place() !== before)
   })
@@ -265,6 +269,58 @@ describe(`Encryption on Matrix${needs}`, () => {
     expect(new Set(events.map(({ content }) => content.device_id)).size).toBe(1)
     expect(statSync(join(host.directory, 'state', 'matrix.db')).mode & 0o777).toBe(0o600)
   })
+
+  attempt(
+    'of a daemon that is killed twice in the middle loses nothing, and is the same device',
+    async () => {
+      const platform = await openMatrix(theWorld())
+      onTestFinished(platform.close)
+      const { direct, ann } = platform
+      const installation = await openInstallation({ sandbox: 'process' })
+      const send = async (path: string, body: object) => {
+        const { status, text } = await overSocket(announcedSocket(installation.data)).request(
+          'POST',
+          path,
+          body,
+        )
+        expect({ path, status, text }).toMatchObject({ status: 201 })
+      }
+      await send('/groups', { folder: 'ann', jid: direct, name: 'Ann', requires_trigger: false })
+      await send('/channels', { kind: 'matrix', settings: platform.settings })
+      const said = Array.from({ length: 24 }, (_, i) => `thanks ${i}`)
+      const syncs: { body: string; asked: number }[] = []
+      let requests = 0
+      let last = ''
+      platform.proxy.intercept = ({ path }) => {
+        if (path.includes('/sync?')) requests++
+        return undefined
+      }
+      platform.proxy.change = ({ path }, body) => {
+        if (path.includes('/sync?')) syncs.push({ body, asked: requests })
+        return body
+      }
+      for (const [i, text] of said.entries()) {
+        last = await platform.say(ann, direct, text)
+        if (i % 8 !== 7 || i > 20) continue
+        await installation.daemon()?.kill()
+        await installation.up()
+      }
+      const { database } = layoutOf(installation.data)
+      // Whoever asks for what comes after the last has stored it.
+      await until(() => syncs.some(({ body, asked }) => body.includes(last) && requests > asked))
+      await until(async () =>
+        (await platform.shown(direct)).some(({ isOurs, text }) => isOurs && text.includes('welcome')),
+      )
+      await installation.daemon()?.stop()
+      const store = openStore({ path: database, durability: 'process', prepare: false })
+      onTestFinished(() => store.close())
+      const stored = store.agents.incoming({}).filter(({ channel }) => channel === 'matrix')
+      expect(stored.map(({ text }) => text)).toEqual(said)
+      const logins = platform.proxy.asked.filter(({ path, body }) => path.includes('/login') && body !== '')
+      // One to try the password, and one that lasts.
+      expect(logins).toHaveLength(2)
+    },
+  )
 
   attempt('of a message whose key is late is done when the key comes, a restart later, too', async () => {
     const heard: Incoming[] = []
