@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pause, within } from '../../../base/pause.ts'
+import { pause } from '../../../base/pause.ts'
 import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
 import { type Connection, keepConnected } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
@@ -50,6 +50,7 @@ export function open(options: Options): Channel {
   const underWay = new Set<Promise<unknown>>()
   let link: Link | undefined
   let connection: Connection | undefined
+  let isClosing = false
 
   const receive = async (host: ChannelHost, signal: AbortSignal, connected: () => void) => {
     link ??= await openLink({
@@ -75,7 +76,7 @@ export function open(options: Options): Channel {
 
   /** The keys may be closed only when nothing is encrypted with them any more. */
   const during = async <T>(work: (open: Link) => Promise<T>): Promise<T> => {
-    if (!link || closing.signal.aborted) throw new Error('Matrix is not connected. It is tried again.')
+    if (!link || isClosing) throw new Error('Matrix is not connected. It is tried again.')
     const running = work(link)
     underWay.add(running)
     try {
@@ -118,10 +119,12 @@ export function open(options: Options): Channel {
     async disconnect() {
       for (const interval of typing.values()) clearInterval(interval)
       typing.clear()
+      isClosing = true
+      const farewell = setTimeout(() => closing.abort(), farewellMs)
       await connection?.stop()
-      await within(farewellMs, Promise.allSettled(underWay))
-      closing.abort()
       await Promise.allSettled(underWay)
+      clearTimeout(farewell)
+      closing.abort()
       await link?.close()
       link = undefined
     },

@@ -2,7 +2,7 @@ import type * as Library from '@matrix-org/matrix-sdk-crypto-wasm'
 import { z } from 'zod'
 import { createTurns } from '../../../base/keyed-queue.ts'
 import { type Client, MatrixRefusal } from './client.ts'
-import type { IndexedDb, KeyStore, Session } from './key-store.ts'
+import type { KeyStore, Session } from './key-store.ts'
 import type { MatrixSettings } from './kind.ts'
 
 export type CryptoLibrary = typeof Library
@@ -51,23 +51,6 @@ const ownKeysSchema = z.object({
     )
     .default({}),
 })
-
-const globals = [
-  'indexedDB',
-  'IDBCursor',
-  'IDBCursorWithValue',
-  'IDBDatabase',
-  'IDBKeyRange',
-  'IDBOpenDBRequest',
-  'IDBRequest',
-] as const
-
-/** The library looks for IndexedDB where a browser has it. */
-export function offerIndexedDb(idb: IndexedDb & Partial<Record<(typeof globals)[number], unknown>>): void {
-  for (const name of globals)
-    if (!(name in globalThis))
-      Object.defineProperty(globalThis, name, { value: idb[name], configurable: true })
-}
 
 export async function openCrypto(options: {
   library: CryptoLibrary

@@ -56,15 +56,19 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return (await client.ask(sentSchema, 'PUT', path, { body })).event_id
   }
 
+  const upload = async (content: Buffer, { type, name }: Attachment) => ({
+    url: await client.upload(content, type, name),
+  })
+  const uploadEncrypted = async (content: Buffer) => {
+    const { encrypted, describe } = encryptFile(content)
+    return { file: describe(await client.upload(encrypted, 'application/octet-stream', undefined)) }
+  }
   const sendFile = async (room: Room, file: Attachment, key: string, relation: object): Promise<string> => {
     const say = (text: string) => put(room, 'm.room.message', { ...wordsOf(text, true), ...relation }, key)
     const content = await options.readFile(file.id)
     if (content === undefined) return say(`[${file.name} is no longer kept.]`)
     try {
-      const { encrypted, describe } = encryptFile(content)
-      const address = room.isEncrypted
-        ? { file: describe(await client.upload(encrypted, 'application/octet-stream', undefined)) }
-        : { url: await client.upload(content, file.type, file.name) }
+      const address = await (room.isEncrypted ? uploadEncrypted(content) : upload(content, file))
       const described = {
         msgtype: msgtypeOf(file.type),
         body: file.name,

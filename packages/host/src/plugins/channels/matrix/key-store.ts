@@ -3,6 +3,15 @@ import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import { z } from 'zod'
 import { openSqlite, rollBack } from '../../../base/sqlite.ts'
+import {
+  changed,
+  complete,
+  type Database,
+  type IndexedDb,
+  result,
+  type Transaction,
+  watch,
+} from './indexed-db.ts'
 
 /**
  * The keys of end-to-end encryption, and the session they belong to. The crypto library keeps its keys in IndexedDB, which
@@ -47,57 +56,6 @@ const identitySchema = z.object({
 export type Identity = z.output<typeof identitySchema>
 type Fact = 'session' | 'schema' | 'identity'
 
-/** As far as it is used here; TypeScript has IndexedDB only for browsers. */
-export interface IndexedDb {
-  indexedDB: {
-    open(name: string, version?: number): OpenRequest
-    deleteDatabase(name: string): unknown
-  }
-  IDBObjectStore: { prototype: Methods<ObjectStore, 'put' | 'add' | 'delete' | 'clear'> }
-  IDBCursor: { prototype: Methods<Cursor, 'update' | 'delete'> }
-}
-type Methods<This, Name extends string> = Record<Name, (this: This, ...args: unknown[]) => unknown>
-interface Request<T> {
-  result: T
-  error: Error | null
-  onsuccess: (() => void) | null
-  onerror: (() => void) | null
-}
-interface OpenRequest extends Request<Database> {
-  onupgradeneeded: (() => void) | null
-}
-interface Database {
-  name: string
-  version: number
-  objectStoreNames: Iterable<string>
-  createObjectStore(name: string): ObjectStore
-  transaction(stores: readonly string[], mode: 'readonly' | 'readwrite'): Transaction
-  close(): void
-}
-interface Transaction {
-  db: Database
-  objectStore(name: string): ObjectStore
-  addEventListener(event: 'complete', listener: () => void): void
-}
-interface ObjectStore {
-  name: string
-  transaction: Transaction
-  indexNames: Iterable<string>
-  index(name: string): { keyPath: string | string[]; unique: boolean; multiEntry: boolean }
-  createIndex(
-    name: string,
-    keyPath: string | string[],
-    how: { unique: boolean; multiEntry: boolean },
-  ): unknown
-  get(key: unknown): Request<unknown>
-  getAllKeys(): Request<unknown[]>
-  count(): Request<number>
-  put(value: unknown, key: unknown): unknown
-}
-interface Cursor {
-  source: ObjectStore | { objectStore: ObjectStore }
-}
-
 const schemaSchema = z.object({
   version: z.int(),
   stores: z.array(
@@ -114,49 +72,6 @@ const schemaSchema = z.object({
     }),
   ),
 })
-
-/** By the name of a database: its records that have changed, as JSON of store and key; a store alone is all of it. */
-const changed = new Map<string, Set<string>>()
-const watched = new WeakSet<object>()
-
-/** Notes what is written, once its transaction is complete: what was rolled back has not changed. */
-function watch(idb: IndexedDb): void {
-  if (watched.has(idb.IDBObjectStore)) return
-  watched.add(idb.IDBObjectStore)
-  const note = ({ name, transaction }: ObjectStore, key?: unknown) => {
-    const what = JSON.stringify(typeof key === 'string' ? [name, key] : [name])
-    transaction.addEventListener('complete', () => changed.get(transaction.db.name)?.add(what))
-  }
-  const stores = idb.IDBObjectStore.prototype
-  for (const [method, keyAt] of [
-    ['put', 1],
-    ['add', 1],
-    ['delete', 0],
-    ['clear', 0],
-  ] as const) {
-    const original = stores[method]
-    stores[method] = function (this: ObjectStore, ...args) {
-      note(this, args[keyAt])
-      return Reflect.apply(original, this, args)
-    }
-  }
-  const cursors = idb.IDBCursor.prototype
-  for (const method of ['update', 'delete'] as const) {
-    const original = cursors[method]
-    cursors[method] = function (this: Cursor, ...args) {
-      note('objectStore' in this.source ? this.source.objectStore : this.source)
-      return Reflect.apply(original, this, args)
-    }
-  }
-}
-
-const result = <T>(request: Request<T>): Promise<T> =>
-  new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result)
-    request.onerror = () => reject(request.error)
-  })
-const complete = (transaction: Transaction): Promise<void> =>
-  new Promise(resolve => transaction.addEventListener('complete', resolve))
 
 let opened = 0
 

@@ -2,10 +2,11 @@ import { z } from 'zod'
 import type { ChannelHost, KnownChat } from '../../../chat/channels/types.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { createClient } from './client.ts'
-import { type CryptoLibrary, offerIndexedDb, openCrypto } from './crypto.ts'
+import { type CryptoLibrary, openCrypto } from './crypto.ts'
 import { createDelivery, type Delivery } from './delivery.ts'
+import { type IndexedDb, offer } from './indexed-db.ts'
 import { createInvitations } from './invitations.ts'
-import { type IndexedDb, openKeyStore } from './key-store.ts'
+import { type KeyStore, openKeyStore } from './key-store.ts'
 import type { MatrixSettings } from './kind.ts'
 import { createReplacedRooms } from './replaced.ts'
 import { createRooms } from './rooms.ts'
@@ -43,7 +44,7 @@ async function load<T extends object>({ library }: LinkOptions, name: string, kn
 
 export async function openLink(options: LinkOptions): Promise<Link> {
   const idb = await load<IndexedDb>(options, 'fake-indexeddb', 'IDBObjectStore')
-  offerIndexedDb(idb)
+  offer(idb)
   const keys = openKeyStore(options.folder(), idb)
   try {
     return await linkWith(keys, options)
@@ -53,7 +54,7 @@ export async function openLink(options: LinkOptions): Promise<Link> {
   }
 }
 
-async function linkWith(keys: ReturnType<typeof openKeyStore>, options: LinkOptions): Promise<Link> {
+async function linkWith(keys: KeyStore, options: LinkOptions): Promise<Link> {
   const { settings, host, log, now, closing } = options
   const session = await beginSession(keys, settings, closing)
   const { server, token, user: us } = session
