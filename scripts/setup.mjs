@@ -57,6 +57,10 @@ const nodes = {
   folder: ['packages', 'testing', 'src', 'nodes'],
   what: 'the oldest and the newest Node that can run Hatchway',
 }
+const crabline = {
+  folder: ['packages', 'testing', 'src', 'channels', 'crabline'],
+  what: 'a stand-in for chat platforms',
+}
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -73,7 +77,7 @@ const channels = readdirSync(join(root, ...channelsFolder), { withFileTypes: tru
 const purposes = {
   start: { programs: [sandbox] },
   check: { folders: [tools, bench, claudeTypes, ...channels] },
-  test: { programs: tests, folders: [tools, bench, claude, strangers, nodes, ...channels] },
+  test: { programs: tests, folders: [tools, bench, claude, strangers, nodes, crabline, ...channels] },
   torture: {
     programs: [...tests, { package: 'faketime', without: 'clocks that jump' }],
     folders: [tools, claude],
