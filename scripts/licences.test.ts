@@ -45,9 +45,9 @@ describe.each(['cli', 'agent'] as const)('what is bundled into %s', folder => {
     expect(named(bill, 'ajv')).toBeDefined()
   })
 
-  test('has neither tools nor the Claude SDK in it', () => {
-    for (const name of ['vitest', 'typescript', '@anthropic-ai/claude-agent-sdk'])
-      expect(named(bill, name)).toBeUndefined()
+  test('has neither tools, nor the Claude SDK, nor what WhatsApp needs in it', () => {
+    const others = ['@anthropic-ai/claude-agent-sdk', 'baileys', 'libsignal']
+    for (const name of ['vitest', 'typescript', ...others]) expect(named(bill, name)).toBeUndefined()
   })
 })
 

@@ -5,6 +5,7 @@ import { Failure, usageError } from '../failure.ts'
 import { timeColumn } from '../format.ts'
 import { type CommonOptions, flag, required, requiredText, text, texts } from '../inputs.ts'
 import { printJson, printLine } from '../output.ts'
+import { poll } from '../poll.ts'
 import { withProgress } from '../progress.ts'
 import { url, withClient } from '../session.ts'
 import type { Column } from '../table.ts'
@@ -16,9 +17,11 @@ const columns: Column<ChannelAnswer>[] = [
   timeColumn('SINCE', channel => channel.since),
 ]
 
-function stateOf({ name, added, connected, last_error, problem, limited_until }: ChannelAnswer): string {
+function stateOf(channel: ChannelAnswer): string {
+  const { name, added, connected, last_error, problem, limited_until, confirm } = channel
   if (!added) return `not added: npx hatchway channels add ${name}`
   if (problem !== null) return problem
+  if (confirm !== null) return `waits for you to confirm it: npx hatchway channels add ${name}`
   if (connected === null) return 'added; the daemon does not run'
   if (limited_until !== null && new Date(limited_until) > new Date())
     return `waits until ${limited_until}, as the platform asks`
@@ -88,6 +91,39 @@ async function askedFor(
   return { ...given, ...answers }
 }
 
+/** Shows what is to be scanned or typed in the app, again whenever it changes, until the app has confirmed it. */
+async function waitUntilConfirmed(
+  read: () => Promise<readonly ChannelAnswer[]>,
+  name: string,
+): Promise<void> {
+  let shown: string | undefined
+  const settled = await poll(
+    async () => {
+      const channel = (await read()).find(one => one.name === name)
+      if (!channel?.confirm) return channel && isSettled(channel) ? channel : undefined
+      if (channel.confirm.value !== shown) await printLine(await confirmationText(channel.confirm))
+      shown = channel.confirm.value
+      return undefined
+    },
+    { everyMs: 500 },
+  )
+  if (settled?.problem) throw new Failure(settled.problem)
+  if (settled && shown !== undefined) await printLine(`Now it is ${stateOf(settled)}.`)
+}
+
+/** Neither on its way to be connected nor waiting for somebody. */
+const isSettled = ({ connected, last_error, problem }: ChannelAnswer): boolean =>
+  connected !== false || last_error !== null || problem !== null
+
+async function confirmationText({ kind, value }: NonNullable<ChannelAnswer['confirm']>): Promise<string> {
+  if (kind === 'code') return `Type this code in the app: ${visible(value)}`
+  const { renderUnicodeCompact } = await import('uqr')
+  const lines = renderUnicodeCompact(value, { border: 2 }).split('\n')
+  // White on black, whatever the colours of the terminal are: not every app reads a code the other way round.
+  const shown = process.stdout.isTTY ? lines.map(line => `\u001b[97;40m${line}\u001b[0m`) : lines
+  return `${shown.join('\n')}\nScan this code with the app. It changes from time to time.`
+}
+
 const add = command('add', 'connect a chat app: asks for what it needs, tries it, and keeps it', {
   example: 'telegram\ntelegram --set token=@token-file',
   input: {
@@ -110,7 +146,9 @@ const add = command('add', 'connect a chat app: asks for what it needs, tries it
           client.post('/channels', { kind: name, settings }, api.channelAddedAnswer),
         )
         if (options.json) return printJson({ name, ...added })
-        await printLine(`${channel.title} is added, as ${visible(added.as)}. Next:`)
+        await printLine(`${channel.title} is added, as ${visible(added.as)}.`)
+        await waitUntilConfirmed(() => client.get('/channels', api.channelsAnswer), name)
+        await printLine('Next:')
         for (const [i, step] of added.next.entries()) await printLine(`  ${i + 1}. ${step}`)
       },
       { creates: true },

@@ -32,7 +32,11 @@ export function channelContract(options: {
       await host.stop()
       await platform.close()
     })
-    await until(() => host.channel.status?.().isConnected === true)
+    await until(async () => {
+      const { isConnected, confirm } = host.channel.status?.() ?? {}
+      if (confirm) await platform.confirm?.(confirm)
+      return isConnected === true
+    })
     /** another process on the same directory */
     const again = async () => {
       const next = await openHost({ kind, settings, groups, ...more, directory: host.directory })
@@ -303,6 +307,7 @@ export function channelContract(options: {
       if (does('reactions')) {
         await until(async () => (await platform.shown(direct)).some(one => one.reactions?.includes('👍')))
         const told = host.tell(direct, 'bought')
+        // Until it is noted as sent, the host does not know which message is meant.
         await until(() => host.message(told)?.status === 'sent')
         const ours = (await arrived(direct, 'bought')).find(({ text }) => text === 'bought')
         await platform.react?.(platform.ann, direct, ours?.id ?? '', '🎉')

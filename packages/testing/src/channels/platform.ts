@@ -1,3 +1,5 @@
+import type { Confirmation } from '../../../host/src/chat/channels/types.ts'
+
 /**
  * A chat platform as the contract suite needs it: a real server, or a stand-in written from the vendor's documentation.
  * What a platform cannot do is left out, and the suite then expects the channel to do without.
@@ -20,6 +22,8 @@ export interface Platform {
   up(): Promise<void>
   close(): Promise<void>
 
+  /** the operator scans or types what the channel shows, in the platform's own app; once for each value */
+  confirm?(what: Confirmation): Promise<void>
   /** somebody presses a button of ours, by what it says */
   press?(by: Person, jid: string, id: string, label: string): Promise<void>
   edit?(by: Person, jid: string, id: string, text: string): Promise<void>

@@ -24,7 +24,7 @@ export function AddChannel({ channel: { name, title, installed, questions }, clo
     })
   if (added)
     return (
-      <Dialog title={`${title} is connected`} close={close}>
+      <Dialog title={`${title} is added`} close={close}>
         <div className="dialog-body">
           <p>As {visible(added.as)}. Next:</p>
           <ol>

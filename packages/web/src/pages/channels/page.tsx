@@ -1,5 +1,5 @@
 import type { ChannelState, Pairing } from '@hatchway/host/api-types'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
@@ -9,7 +9,10 @@ import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
 import { useMay } from '../../shell/me.ts'
 import { AddChannel } from './add-channel.tsx'
+import { Confirming } from './confirming.tsx'
 import { LetIn } from './let-in.tsx'
+
+const readEveryMs = 2000
 
 /** The chat apps that people reach their agents by, and who asks to be let in. */
 export function ChannelsPage() {
@@ -46,15 +49,22 @@ export function ChannelsPage() {
 function State({ channel }: { channel: ChannelState }) {
   if (!channel.added) return <Badge>not connected yet</Badge>
   if (channel.problem !== null) return <Badge tone="bad">cannot be used</Badge>
+  if (channel.confirm !== null) return <Badge tone="warn">waits for you</Badge>
   if (channel.connected === null) return <Badge>added</Badge>
   return channel.connected ? <Badge tone="good">connected</Badge> : <Badge tone="warn">not connected</Badge>
 }
 
 function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () => void }) {
-  const { name, title, added, since, last_error, problem, limited_until } = channel
+  const { name, title, added, since, last_error, problem, limited_until, confirm } = channel
   const mayChange = useMay('admin')
   const { attempt, isBusy, trouble } = useAction()
   const [asked, setAsked] = useState<'add' | 'remove'>()
+  // No event says that a connection was made, or that there is another code to scan.
+  const isUnderWay = added && channel.connected === false && problem === null
+  useEffect(() => {
+    const timer = isUnderWay ? setInterval(changed, readEveryMs) : undefined
+    return () => clearInterval(timer)
+  }, [isUnderWay, changed])
   const path = `/api/host/channels/${encodeURIComponent(name)}`
   const test = async () => {
     if (await attempt(() => change('POST', `${path}/test`))) announce(`${title} lets us in.`)
@@ -85,6 +95,7 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
           The platform asks to wait until <Time at={limited_until} />
         </p>
       )}
+      {confirm !== null && <Confirming title={title} confirm={confirm} />}
       {mayChange && (
         <div className="actions">
           <button type="button" className={added ? '' : 'primary'} onClick={() => setAsked('add')}>
