@@ -136,9 +136,9 @@ async function putTogether(
   await part.build(dist, part.entries)
   const types = declare(importable(part), join(dist, 'types'))
   const manifest: Manifest = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8'))
-  const { name, version, description, license, type, dependencies = {} } = manifest
+  const { name, version, description, license, type, repository, homepage, dependencies = {} } = manifest
   const published = {
-    ...{ name, version, description, license, type, engines },
+    ...{ name, version, description, license, repository, homepage, type, engines },
     ...(part.bin ? { bin: part.bin } : {}),
     exports: {
       ...Object.fromEntries(

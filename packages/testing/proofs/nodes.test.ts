@@ -139,7 +139,8 @@ for (const node of nodes) {
       if (readsTypes) expect(said).toMatchObject({ stderr: '' })
       else expect(said.stderr).toContain('Call it hatchway.config.mjs')
       await call(node, [hatchwayProgram, 'init', '--yes', '--force', '--data', 'data'], { cwd: folder })
-      const written = readsTypes ? 'hatchway.config.ts' : 'hatchway.config.mjs'
+      const written = readsTypes ? 'hatchway.config.mts' : 'hatchway.config.mjs'
+      expect(existsSync(join(folder, 'hatchway.config.ts'))).toBe(false)
       expect(readFileSync(join(folder, written), 'utf8')).toContain('timezone')
     })
   })
