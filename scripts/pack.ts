@@ -15,7 +15,7 @@ import { bundleIfStale } from '../packages/agent/bundle.ts'
 import { bundle, placeChannelLocks, entries as programEntries } from '../packages/cli/build.ts'
 import { buildIfStale as buildConsole } from '../packages/web/build.ts'
 import { createDeclarations } from './declarations.ts'
-import { writeLicences } from './licences.ts'
+import { unbundled, writeLicences } from './licences.ts'
 
 const root = join(import.meta.dirname, '..')
 const packages = join(root, 'packages')
@@ -90,7 +90,7 @@ const parts: readonly Part[] = [
       cpSync(source('web', 'dist'), join(output, 'console'), { recursive: true })
     },
     // All of them are in the JavaScript as well; here they are for the types of plugins.
-    dependencies: ['hono', 'pino', 'zod'],
+    dependencies: unbundled,
     bin: { hatchway: 'bin/hatchway.mjs' },
     licences: 'cli',
     units: ['Dockerfile', 'docker-compose.yml'],

@@ -33,7 +33,8 @@ async function configured(args: readonly string[]): Promise<readonly PluginComma
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const file = text(values.config)
   // Only a file can name plugins; where there is none, the configuration need not be loaded.
-  const isFound = file !== undefined || process.env.HATCHWAY_CONFIG || configFiles.some(one => existsSync(one))
+  const isFound =
+    file !== undefined || process.env.HATCHWAY_CONFIG || configFiles.some(one => existsSync(one))
   if (!isFound) return []
   const [{ loadConfig }, { pluginCommands }] = await Promise.all([
     import('@hatchway/host/config'),

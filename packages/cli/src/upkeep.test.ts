@@ -201,7 +201,9 @@ describe('init', () => {
     expect(existsSync(elsewhere)).toBe(true)
     // Made without a group on purpose, so the first start adds none.
     expect(readdirSync(place)).toEqual(['data'])
-    expect(await hatchway(['groups', 'list', '--json', '--config', elsewhere], '', place)).toMatchObject({ out: '[]\n' })
+    expect(await hatchway(['groups', 'list', '--json', '--config', elsewhere], '', place)).toMatchObject({
+      out: '[]\n',
+    })
   })
 })
 

@@ -112,10 +112,7 @@ test.each([
   const config = join(folder, 'hatchway.config.mjs')
   writeFileSync(config, `export default ${before}\n`)
   const from = release(folder, { version: '1.0.0', program: starts })
-  const { code, out } = await node([bin, 'agents', 'add', 'claude', '--config', config, '--from', from], {
-    ...process.env,
-    WHO: 'concierge',
-  })
+  const { code, out } = await node([bin, 'agents', 'add', 'claude', '--config', config, '--from', from])
   expect(code).toBe(0)
   expect(out).toContain(
     after === undefined ? "  agents: { driver: 'claude' }," : `agents.driver is claude in ${config}.`,
@@ -126,7 +123,8 @@ test.each([
 test('add writes a configuration where there is none', async () => {
   const folder = place()
   const from = release(folder, { version: '1.0.0', program: starts })
-  const inFolder = (...args: string[]) => execFileSync(process.execPath, [bin, ...args], { cwd: folder, encoding: 'utf8' })
+  const inFolder = (...args: string[]) =>
+    execFileSync(process.execPath, [bin, ...args], { cwd: folder, encoding: 'utf8' })
   expect(inFolder('agents', 'add', 'claude', '--from', from)).toContain('agents.driver is claude in')
   expect(inFolder('config')).toMatch(/agents\.driver +claude/)
 })

@@ -104,7 +104,8 @@ const add = command('add', 'install a driver that does not come with Hatchway, a
     if (options.json)
       return printJson({ driver: name, version: found.version, modules: found.modules, configured: isUsed })
     await printLine(`${name} ${found.version} is installed in ${visible(found.modules)}, and starts.`)
-    if (isUsed) await printLine(`agents.driver is ${name}${used === undefined ? '' : ` in ${visible(used)}`}.`)
+    if (isUsed)
+      await printLine(`agents.driver is ${name}${used === undefined ? '' : ` in ${visible(used)}`}.`)
     else {
       await printLine(`To use it, write into ${visible(file ?? usualConfigFile())}:`)
       await printLine(`  agents: { driver: '${name}' },`)
@@ -143,7 +144,11 @@ async function useDriver(name: DriverName, file: string | undefined): Promise<st
   if (!before) return undefined
   for (const candidate of withDriver(text, name)) {
     const after = await unlessFailed(() =>
-      writeConfig(file, candidate, config => config.agents.driver === name && asJson(config) === asJson(before.config)),
+      writeConfig(
+        file,
+        candidate,
+        config => config.agents.driver === name && asJson(config) === asJson(before.config),
+      ),
     )
     if (after?.isWritten) return file
   }

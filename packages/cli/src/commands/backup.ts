@@ -11,7 +11,9 @@ import { url, withClient } from '../session.ts'
 import { visible } from '../text.ts'
 
 const input = {
-  file: required('the file to write; - for standard output. *.gz is gzip, *.zst is zstd; else zstd, or gzip where Node has no zstd'),
+  file: required(
+    'the file to write; - for standard output. *.gz is gzip, *.zst is zstd; else zstd, or gzip where Node has no zstd',
+  ),
   groups: switchedOn('leave out the groups’ own files and repositories'),
   withToken: flag('include the token for browsers: whoever has the archive can sign in as operator'),
   force: flag('replace an existing file'),
@@ -52,9 +54,7 @@ export async function writeBackup({
   let compression: Written['compression'] = 'zstd'
   await withProgress('Writing the backup', say =>
     withClient(options, async client => {
-      const archive = await client.download(
-        url`/backup?${{ groups, token, compression: wantedFor(file) }}`,
-      )
+      const archive = await client.download(url`/backup?${{ groups, token, compression: wantedFor(file) }}`)
       const counter = new Transform({
         transform(part: Buffer, _, done) {
           // The first byte of every gzip archive; zstd begins with another.

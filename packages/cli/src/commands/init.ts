@@ -13,7 +13,10 @@ import { visible } from '../text.ts'
 import { canImport, usualConfigFile, writeConfig } from '../write-config.ts'
 
 const input = {
-  file: text('file', 'the configuration file to write (default: --config, then hatchway.config.ts, .mts or .mjs, whichever works here)'),
+  file: text(
+    'file',
+    'the configuration file to write (default: --config, then hatchway.config.ts, .mts or .mjs, whichever works here)',
+  ),
   name: text('text', 'the assistant’s name'),
   driver: choice('name', 'the agent that answers', driverNames),
   keyVariable: text('name', 'the environment variable with the model’s key'),
@@ -40,7 +43,9 @@ export default command('init', 'answer a few questions, write a configuration an
     const asked = given.file ?? given.config
     const named = asked ?? usualFile
     const file = resolve(named)
-    const existing = [file, ...(asked === undefined ? configFiles : [])].map(one => resolve(one)).filter(existsSync)
+    const existing = [file, ...(asked === undefined ? configFiles : [])]
+      .map(one => resolve(one))
+      .filter(existsSync)
     if (existing[0] !== undefined && !given.force)
       throw new Failure(
         `${existing[0]} already exists. See it with npx hatchway config, or replace it with --force.`,

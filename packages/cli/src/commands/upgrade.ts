@@ -131,7 +131,8 @@ async function backUp(
   version: string,
 ) {
   const place = options.backup ?? join(dirname(options.data), 'hatchway-backups')
-  const isFile = /\.(gz|tgz|zst|tzst)$/.test(place) && !statSync(place, { throwIfNoEntry: false })?.isDirectory()
+  const isFile =
+    /\.(gz|tgz|zst|tzst)$/.test(place) && !statSync(place, { throwIfNoEntry: false })?.isDirectory()
   if (isFile && existsSync(place)) throw new Failure(`${place} already exists. Use another name.`)
   mkdirSync(isFile ? dirname(place) : place, { recursive: true, mode: 0o700 })
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')

@@ -174,11 +174,9 @@ test.runIf(isLinux)('a person’s service is installed, updated, shown and remov
     'systemctl --user disable --now hatchway.service',
     'systemctl --user daemon-reload',
   ])
-  expect([existsSync(unit), existsSync(join(data, 'state')), existsSync(join(here, 'hatchway.pid'))]).toEqual([
-    false,
-    true,
-    false,
-  ])
+  expect([existsSync(unit), existsSync(join(data, 'state')), existsSync(join(here, 'hatchway.pid'))]).toEqual(
+    [false, true, false],
+  )
   expect(await hatchway('service', 'remove')).toMatchObject({ code: 1 })
   expect(JSON.parse((await hatchway('service', 'status', '--data', data, '--json')).out)).toMatchObject({
     installed: false,
@@ -210,7 +208,9 @@ test.runIf(isLinux)('what stands in the way of a service is said with what to do
   expect(said.at(-1)).toMatch(/Access denied.*Have root run: loginctl enable-linger \S+$/)
 
   writeFileSync(join(here, 'systemctl'), '#!/bin/sh\necho offline; exit 1\n')
-  expect(await install('--user')).toMatchObject(refused('hatchway supervise'))
+  const outside = await install('--user')
+  expect(outside).toMatchObject(refused('hatchway supervise'))
+  expect(existsSync(/use (\S+docker-compose\.yml);/.exec(outside.err)?.[1] ?? '')).toBe(true)
 
   const machine: Machine = { platform: 'linux', uid: 1000, home, root: home, env }
   const programs = await createPrograms(env, async () => {})
