@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect } from '@hatchway/host/api'
+import { loadConfig } from '@hatchway/host/config'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { layoutOf } from '../../host/src/base/layout.ts'
-import { openStore } from '../../host/src/store/sqlite.ts'
 
 const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
 
@@ -77,9 +77,8 @@ async function json(...args: string[]): Promise<unknown> {
 
 /** In a data directory that is not new: it has no group. */
 async function up(...args: string[]): Promise<Running> {
-  const { database, state } = layoutOf(data)
-  mkdirSync(state, { recursive: true })
-  openStore({ path: database, durability: 'process' }).close()
+  const opened = await connect(await loadConfig({ data, env: {} }))
+  await opened.close()
   return ready(hatchway(['up', '--data', data, ...args]))
 }
 

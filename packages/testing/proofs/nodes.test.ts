@@ -65,6 +65,8 @@ for (const node of nodes) {
       await prints('intact', 'audit', 'verify')
       const archive = join(installation.home, 'backup.tar.gz')
       await prints('written', 'backup', archive)
+      // As `hatchway upgrade` does it: compressed with whatever this Node has.
+      await prints('written', 'backup', join(installation.home, 'backup.tar'))
       const withZstd = hatchway('backup', join(installation.home, 'backup.tar.zst'))
       if (await has(node, "require('node:zlib').createZstdCompress")) await withZstd
       else await expect(withZstd).rejects.toThrow('Give the file a name that ends in .gz')

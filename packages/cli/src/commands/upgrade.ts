@@ -207,7 +207,14 @@ async function replace({
     return false
   }
   if (await startsAgain()) return true
-  await install(version)
+  try {
+    await install(version)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : error
+    throw new Failure(
+      `${reason}\n${release} did not start, and ${version} could not be installed again. Try it later: hatchway upgrade --to ${version}. The backup is ${backup}.`,
+    )
+  }
   const isBack = await startsAgain()
   throw new Failure(
     isBack
