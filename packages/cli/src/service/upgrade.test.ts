@@ -80,14 +80,8 @@ async function openRegistry() {
     released[version] = { ...about, dist: { tarball: `${registry}hatchway/-/${file}` } }
     latest = version
   }
-  return { ...place, release }
-}
-
-test.runIf(isLinux)(
-  'an upgrade says what is new, backs up, restarts the service, and goes back',
-  async () => {
-    const { home, data, run, calls, release } = await openRegistry()
-    await release('1.0.0')
+  /** somebody's folder with the newest release, whose service runs */
+  const install = async () => {
     const app = join(home, 'app')
     mkdirSync(app)
     expect(await run('npm', 'install', 'hatchway', `--prefix=${app}`)).toMatchObject({ code: 0 })
@@ -95,41 +89,59 @@ test.runIf(isLinux)(
       run(process.execPath, join(app, 'node_modules/.bin/hatchway'), ...args)
     const installed = (): unknown =>
       JSON.parse(readFileSync(join(app, 'node_modules/hatchway/package.json'), 'utf8')).version
-
-    expect(await hatchway('service', 'install', '--user', '--data', data)).toMatchObject({ code: 0, err: '' })
-    expect(await hatchway('upgrade')).toMatchObject({
-      code: 0,
-      out: expect.stringContaining('That is the newest'),
-    })
-    expect(await hatchway('upgrade', '--to', '9.9.9')).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('There is no hatchway@9.9.9'),
-    })
-
-    await release('1.1.0')
-    expect(JSON.parse((await hatchway('upgrade', '--check', '--json')).out)).toMatchObject({
-      installed: '1.0.0',
-      available: '1.1.0',
-      upgrade: true,
-      changes: '## 1.1.0\nSecond.',
-    })
-    expect(await hatchway('upgrade')).toMatchObject({ code: 64, err: expect.stringContaining('--yes') })
-    expect(installed()).toBe('1.0.0')
-    calls()
-    const done = await hatchway('upgrade', '--yes')
-    expect(done).toMatchObject({
+    expect(await hatchway('service', 'install', '--user', '--data', place.data)).toMatchObject({
       code: 0,
       err: '',
-      out: expect.stringContaining('1.1.0 is installed and running.'),
     })
-    expect(installed()).toBe('1.1.0')
-    expect(calls()).toEqual(['systemctl --user restart hatchway.service'])
-    const backups = join(home, 'hatchway-backups')
-    const [backup = ''] = readdirSync(backups)
-    expect(done.out).toContain(join(backups, backup))
-    const copy = join(home, 'copy')
-    expect(await hatchway('restore', join(backups, backup), '--data', copy)).toMatchObject({ code: 0 })
+    return { hatchway, installed }
+  }
+  return { ...place, release, install }
+}
 
+test.runIf(isLinux)('an upgrade says what is new, backs up and restarts the service', async () => {
+  const { home, calls, release, install } = await openRegistry()
+  await release('1.0.0')
+  const { hatchway, installed } = await install()
+  expect(await hatchway('upgrade')).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('That is the newest'),
+  })
+  expect(await hatchway('upgrade', '--to', '9.9.9')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('There is no hatchway@9.9.9'),
+  })
+
+  await release('1.1.0')
+  expect(JSON.parse((await hatchway('upgrade', '--check', '--json')).out)).toMatchObject({
+    installed: '1.0.0',
+    available: '1.1.0',
+    upgrade: true,
+    changes: '## 1.1.0\nSecond.',
+  })
+  expect(await hatchway('upgrade')).toMatchObject({ code: 64, err: expect.stringContaining('--yes') })
+  expect(installed()).toBe('1.0.0')
+  calls()
+  const done = await hatchway('upgrade', '--yes')
+  expect(done).toMatchObject({
+    code: 0,
+    err: '',
+    out: expect.stringContaining('1.1.0 is installed and running.'),
+  })
+  expect(installed()).toBe('1.1.0')
+  expect(calls()).toEqual(['systemctl --user restart hatchway.service'])
+  const backups = join(home, 'hatchway-backups')
+  const [backup = ''] = readdirSync(backups)
+  expect(done.out).toContain(join(backups, backup))
+  const copy = join(home, 'copy')
+  expect(await hatchway('restore', join(backups, backup), '--data', copy)).toMatchObject({ code: 0 })
+})
+
+test.runIf(isLinux)(
+  'an upgrade that cannot be installed, or does not start, leaves the version before',
+  async () => {
+    const { data, release, install } = await openRegistry()
+    await release('1.1.0')
+    const { hatchway, installed } = await install()
     await release('1.1.1', { packed: false })
     expect(await hatchway('upgrade', '--yes')).toMatchObject({
       code: 1,
@@ -137,7 +149,7 @@ test.runIf(isLinux)(
     })
 
     await release('1.2.0', { broken: true })
-    const failed = await hatchway('upgrade', '--yes', '--timeout', '10')
+    const failed = await hatchway('upgrade', '--yes', '--timeout', '20')
     expect(failed).toMatchObject({
       code: 1,
       err: expect.stringContaining('1.2.0 did not start, so 1.1.0 is installed and running again'),
@@ -152,15 +164,11 @@ test.runIf(isLinux)(
 )
 
 test.runIf(isLinux)('an upgrade backs up and restarts the service that is named', async () => {
-  const { home, data, run, calls, release } = await openRegistry()
+  const { home, calls, release, install } = await openRegistry()
   await release('1.0.0')
-  const app = join(home, 'app')
+  const { hatchway } = await install()
   const second = join(home, 'second-data')
-  for (const folder of [app, second]) mkdirSync(folder)
-  await run('npm', 'install', 'hatchway', `--prefix=${app}`)
-  const hatchway = (...args: string[]) =>
-    run(process.execPath, join(app, 'node_modules/.bin/hatchway'), ...args)
-  await hatchway('service', 'install', '--user', '--data', data)
+  mkdirSync(second)
   const added = ['--folder', 'kitchen', '--jid', 'local:kitchen', '--name', 'Kitchen']
   expect(await hatchway('groups', 'add', '--data', second, ...added)).toMatchObject({ code: 0 })
   expect(await hatchway('service', 'install', '--user', '--name', 'second', '--data', second)).toMatchObject({
