@@ -154,7 +154,7 @@ test.runIf(isLinux)(
       code: 1,
       err: expect.stringContaining('1.2.0 did not start, so 1.1.0 is installed and running again'),
     })
-    expect(failed.err).not.toContain('ERR_MODULE_NOT_FOUND')
+    expect(failed.err).not.toContain('Cannot find')
     expect(failed.err).toMatch(/hatchway restore \S+hatchway-1\.1\.0-\S+\.tar\.zst --data \S+ --force/)
     expect(installed()).toBe('1.1.0')
     expect(await hatchway('status', '--data', data, '--json')).toMatchObject({
