@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect } from '@hatchway/host/api'
+import { loadConfig } from '@hatchway/host/config'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
@@ -73,7 +75,10 @@ async function json(...args: string[]): Promise<unknown> {
   return JSON.parse(out)
 }
 
+/** In a data directory that is not new: it has no group. */
 async function up(...args: string[]): Promise<Running> {
+  const opened = await connect(await loadConfig({ data, env: {} }))
+  await opened.close()
   return ready(hatchway(['up', '--data', data, ...args]))
 }
 
@@ -248,6 +253,13 @@ describe('up', () => {
     daemon.child.kill('SIGINT')
     expect(await daemon.ended).toBe(0)
     expect(daemon.out()).toContain('has stopped')
+  })
+
+  test('makes a main group in a new data directory', async () => {
+    const daemon = await ready(hatchway(['up']))
+    expect(daemon.out()).toContain(`ready on ${join(data, 'data')}: 1 group (watched: `)
+    daemon.child.kill('SIGTERM')
+    expect(await daemon.ended).toBe(0)
   })
 
   test('makes a main group on request, once', async () => {

@@ -1,12 +1,11 @@
 import type { ErrorCode } from '@hatchway/protocol'
-import type { ServerContext } from '@modelcontextprotocol/server'
 import type { Outcome } from './hatch.ts'
 import { beginProgress } from './progress.ts'
-import type { Failure, Session } from './tool.ts'
+import type { CallContext, Failure, Session } from './tool.ts'
 
 interface Asking {
   session: Session
-  context: ServerContext
+  context: CallContext
   /** where the tool has another name for a field of the payload */
   names?: Record<string, string>
   /** how long the host allows itself; left out: as long as for anything */

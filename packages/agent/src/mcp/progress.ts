@@ -1,7 +1,7 @@
 import type { Progress } from '@hatchway/protocol'
 import { reasonOf } from '@hatchway/spool'
-import type { ServerContext } from '@modelcontextprotocol/server'
 import { complain } from './failure.ts'
+import type { CallContext } from './tool.ts'
 
 export interface ProgressTeller {
   /** undefined: the client does not want to know */
@@ -16,7 +16,7 @@ export interface ProgressTeller {
  * Progress must rise with every word of it. What the host counts is passed on as it is; to repeat the last word, or to
  * pass one on that does not rise, the least is added that still can be told from what was said before.
  */
-export function beginProgress({ mcpReq }: ServerContext, everyMs: number): ProgressTeller {
+export function beginProgress({ mcpReq }: CallContext, everyMs: number): ProgressTeller {
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined) return { tell: undefined, end: () => {} }
   const begin = performance.now()

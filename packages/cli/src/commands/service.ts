@@ -40,17 +40,17 @@ const install = command('install', 'start the daemon now, whenever the machine s
     const machine = thisMachine()
     const manager = findManager(options, machine)
     const { steps, report } = createReport(json)
-    const quiet = createPrograms(machine.env, report)
+    const quiet = await createPrograms(machine.env, report)
     const plan = await planService(options, manager, quiet, findInstallation())
     const { kind, scope, name, file, environmentFile, restart } = manager
     if (print) return json ? printJson({ file, text: plan.text }) : write(plan.text)
-    const { changed, daemon } = await withProgress('Waiting for the daemon', say => {
+    const { changed, daemon } = await withProgress('Waiting for the daemon', async say => {
       const announced = async (line: string) => {
         say('')
         await report(line)
         say('Waiting for the daemon')
       }
-      const programs = createPrograms(machine.env, announced)
+      const programs = await createPrograms(machine.env, announced)
       return installService(plan, manager, machine, programs, { report: announced, seconds })
     })
     if (json)
@@ -73,7 +73,7 @@ const status = command('status', 'whether the service is installed, enabled and 
     const manager = findManager(options, machine, { existing: true })
     const { kind, scope, name, file } = manager
     const installed = existsSync(file)
-    const programs = createPrograms(machine.env, async () => {})
+    const programs = await createPrograms(machine.env, async () => {})
     const problem = await manager.problem(programs)
     const state = installed && problem === undefined ? await manager.state(programs) : undefined
     const daemon = await daemonOf(options, manager)
@@ -140,9 +140,8 @@ const remove = command('remove', 'stop the service and delete its unit; the data
     const { removeService } = await import('../service/set-up.ts')
     const { steps, report } = createReport(json)
     const data = serviceData(manager) ?? null
-    await withProgress('Stopping the service', () =>
-      removeService(manager, createPrograms(machine.env, report), report),
-    )
+    const programs = await createPrograms(machine.env, report)
+    await withProgress('Stopping the service', () => removeService(manager, programs, report))
     if (json) return printJson({ file, data, environment_file: environmentFile, steps })
     await printLine(
       `The service is gone. Your data${data === null ? '' : ` in ${visible(data)}`} and ${visible(environmentFile)} are still there.`,

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { layoutOf } from '../base/layout.ts'
 import type { Config } from '../config.ts'
 import { createBubblewrap } from './bubblewrap.ts'
 import { createDocker } from './docker.ts'
@@ -38,6 +40,7 @@ export function createSandboxes(
   const { installation } = options
   const common = {
     shared: [config.data],
+    scratch: join(layoutOf(config.data).state, 'runs'),
     ...(config.agents.image === undefined ? {} : { image: config.agents.image }),
     ...(installation === undefined ? {} : { installation }),
   }
