@@ -22,6 +22,7 @@ import { openInstallation } from '../../../../../testing/src/daemon/installation
 import { until } from '../../../../../testing/src/until.ts'
 import { announcedSocket } from '../../../api/socket.ts'
 import { layoutOf } from '../../../base/layout.ts'
+import type { ApprovalCard } from '../../../chat/approvals/card.ts'
 import { hostWith } from '../../../chat/channels/testing.ts'
 import type { ChannelHost, Incoming, Outgoing } from '../../../chat/channels/types.ts'
 import { overSocket } from '../../../client/over-socket.ts'
@@ -680,7 +681,7 @@ describe(`Reactions as buttons on Matrix${needs}`, () => {
 
   attempt('are not offered for approvals where the homeserver could press them', async () => {
     const { platform, host, sent, ours, direct } = await begin()
-    const card = {
+    const card: ApprovalCard = {
       id: '1',
       action: { name: 'send_message', summary: 'send a message', payload: { fields: [], more: 0 } },
       why: 'a test',
@@ -691,7 +692,7 @@ describe(`Reactions as buttons on Matrix${needs}`, () => {
       expires_at: new Date().toISOString(),
       can_decide: true,
       can_always: true,
-    } as const
+    }
     await host.channel.send(
       saying(direct, 'allow BCDFG-HJKLM', 9, { kind: 'approval', card: { kind: 'approval', card } }),
       part(9),
