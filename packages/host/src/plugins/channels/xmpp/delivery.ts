@@ -14,7 +14,7 @@ import { type Session, StanzaRefusal } from './session.ts'
 import { addressIn, archiveIdOf, externalIdOf, fitForXml, ns } from './stanzas.ts'
 
 /** What speaking needs of a connection. */
-export interface Line {
+interface Line {
   session: Session
   source: IdSource
   files: Files
