@@ -207,7 +207,12 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
     if (signal.aborted) return
     // A rule does not count for secrets: whoever made it may not have seen them, on a card that was cut, or in a file.
     const secret = secrets[0] ?? found.evidence?.secret
-    if (secret) return ask(`It holds what looks like a secret (${secret.kind}, in ${secret.where}).`, true)
+    if (secret) {
+      return ask(
+        withExposure(taint, `It contains what looks like a secret (${secret.kind}, in ${secret.where}).`),
+        true,
+      )
+    }
     const rule = options.approvals.ruleFor(request.group, digestOf(action))
     if (rule) return release(seq, { by: rule.by, reason: 'always allowed', gate: held.gate })
     if (held.gate === 'allow') {
@@ -239,7 +244,9 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
             'a held command could not be looked at; a person is asked',
           )
           const held = heldIn(request)
-          if (held && !signal.aborted) options.approvals.ask(request, held, 'The guard failed to look at it.')
+          if (held && !signal.aborted) {
+            options.approvals.ask(request, held, withExposure(held.taint, 'The guard failed to check it.'))
+          }
         }
       })
     },
@@ -251,9 +258,16 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
 
 const denied = (message: string): Outcome => ({ ok: false, error: refusal('denied', message) })
 
-const whyOf = ({ corrupted, secret }: Taint): string => {
+/** What the conversation has read; undefined: nothing that counts. */
+const exposureOf = ({ corrupted, secret }: Taint): string | undefined => {
   if (corrupted && secret)
     return 'The conversation has read secrets, and text that strangers may have written.'
   if (corrupted) return 'The conversation has read text that strangers may have written.'
-  return secret ? 'The conversation has read secrets.' : 'It goes out.'
+  return secret ? 'The conversation has read secrets.' : undefined
 }
+
+const whyOf = (taint: Taint): string => exposureOf(taint) ?? 'It goes out.'
+
+/** The exposure comes first, so that a long reason that is cut cannot hide it. */
+const withExposure = (taint: Taint, reason: string): string =>
+  [exposureOf(taint), reason].filter(text => text !== undefined).join(' ')

@@ -540,7 +540,7 @@ describe('"allow always"', () => {
     isFound = true
     const again = await host.want('main', 'hello')
     expect(again).toMatchObject({
-      why: expect.stringContaining('looks like a secret'),
+      why: 'The conversation has read secrets, and text that strangers may have written. It contains what looks like a secret (key, in text).',
       action: { always: false },
     })
     expect(host.click('main', again.seq, 'always')).toMatchObject({ error: { code: 'wrong_state' } })

@@ -9,7 +9,7 @@ import { deciders } from './approvers.ts'
 import { newCode } from './code.ts'
 import type { HeldRequests } from './held-requests.ts'
 import { knownChats } from './lookalikes.ts'
-import { reasonOf, shownAction, textOfApproval } from './text.ts'
+import { shownAction, shownReason, textOfApproval } from './text.ts'
 
 /** Of the requests that a group may have open, one in so many may wait for a person. */
 const openShare = 10
@@ -50,7 +50,7 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
       code: newCode(),
       action: shownAction(held.action, knownChats(store.groups()), !hasSecrets),
       taint: held.taint,
-      why: reasonOf(why, held.taint),
+      why: shownReason(why),
       status: 'open',
       decidedBy: null,
       words: null,
