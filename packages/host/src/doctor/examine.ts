@@ -25,7 +25,7 @@ export interface Told {
 
 type Look = (patient: DoctorContext) => Finding | Finding[] | Promise<Finding | Finding[]>
 
-/** In the order in which trouble is best looked for. */
+/** The order of the report: causes before their consequences. */
 const looks: readonly [string, Look][] = [
   ['runtime', runtime],
   ['clock', clock],

@@ -19,7 +19,7 @@ export interface SnapshotFileOptions {
  * Writes one file of a group's directory, which its agent can read and may have tampered with. `contentFor` says what is
  * in it; undefined: there is to be none, `unchanged`: whatever lies there stays.
  *
- * What one group's directory does not let be written is nobody else's trouble; what the disk does not is tried again.
+ * A group's directory that cannot be written to affects that group only; a disk that is full is tried again.
  */
 export function createSnapshotFile(
   name: string,

@@ -43,7 +43,7 @@ export interface Sidecar {
 export interface SandboxExit {
   code: number | null
   signal: NodeJS.Signals | null
-  /** the engine's own trouble, in words: the image is missing, the engine does not answer */
+  /** why the engine failed: the image is missing, the engine does not answer */
   problem?: string
 }
 

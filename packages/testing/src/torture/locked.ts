@@ -71,8 +71,8 @@ export async function tortureLocks(run: PartRun): Promise<Finding[]> {
       await (fault.file === 'database' ? atStart : meanwhile)(round, fault, tally)
       await daemon.up()
       for (const kind of ['message', 'memory'] as const) {
-        const trouble = await answersRequests(scene, kind)
-        if (trouble !== undefined) tally.saw(`${trouble} after the lock was gone`)
+        const problem = await answersRequests(scene, kind)
+        if (problem !== undefined) tally.saw(`${problem} after the lock was gone`)
       }
       await traffic.settle()
     },

@@ -66,7 +66,7 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
     try {
       offered = await reached().offered()
     } catch (error) {
-      // Whoever asks for help in trouble gets what is always true.
+      // The answer to 'help' then lists what every host has.
       console.error(`What the host offers is unknown: ${reasonOf(error)}`)
     }
     return explanation(assistant, offered)

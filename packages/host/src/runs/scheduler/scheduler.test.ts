@@ -536,7 +536,7 @@ describe('run now', () => {
   })
 })
 
-describe('trouble', () => {
+describe('failures', () => {
   test('of the disk is waited out', async () => {
     const desk = await bench()
     await schedule(desk, 't', 'once', '2026-01-15T12:01:00Z')

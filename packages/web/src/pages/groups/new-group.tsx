@@ -21,7 +21,7 @@ export function NewGroup({ hasMain, close, done }: NewGroupProps) {
   const [dialect, setDialect] = useState('hatchway')
   const [isMain, setMain] = useState(!hasMain)
   const [needsTrigger, setNeedsTrigger] = useState(false)
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const itsFolder = folder ?? folderFor(name)
   const itsJid = jid ?? (itsFolder === '' ? '' : `web:${itsFolder}`)
 
@@ -96,8 +96,8 @@ export function NewGroup({ hasMain, close, done }: NewGroupProps) {
             The agent answers only when it is called by name
           </label>
         </div>
-        <p className="trouble" role="alert">
-          {trouble}
+        <p className="error" role="alert">
+          {error}
         </p>
         <div className="dialog-foot">
           <button type="button" onClick={close}>
