@@ -103,7 +103,7 @@ export const callService = defineCommand({
       reach: reachOfLabels(tool.labels),
       reads: taintOfLabels(tool.labels),
       forbidden: forbiddenBy(tool.labels),
-      shelf: tool.shelf,
+      dataset: tool.dataset,
     }
   },
   execute: call,
