@@ -43,13 +43,13 @@ test('the second one is told who holds the directory', async () => {
   expect(error).toBeInstanceOf(DataDirectoryHeld)
   expect(error).toMatchObject({
     dataDirectory: data,
-    holder: { pid: child.pid, what: 'daemon', hostname: hostname() },
+    lockOwner: { pid: child.pid, what: 'daemon', hostname: hostname() },
   })
   expect(String(error)).toContain(`${data} is held by a daemon, process ${child.pid}, since `)
   expect(isFree(data)).toBe(false)
 })
 
-test('a holder that is killed leaves the directory free at once, and its words behind', async () => {
+test('an owner that is killed leaves the directory free at once, and its words behind', async () => {
   const data = folder()
   const child = await holdElsewhere(data)
   child.kill('SIGKILL')
@@ -60,7 +60,7 @@ test('a holder that is killed leaves the directory free at once, and its words b
   lock.release()
 })
 
-test('waiting ends when the holder lets go', async () => {
+test('waiting ends when the owner lets go', async () => {
   const data = folder()
   const child = await holdElsewhere(
     data,
@@ -103,7 +103,7 @@ async function tryElsewhere(data: string): Promise<string> {
   return String(output).trim()
 }
 
-test('what the file says about the holder decides nothing', async () => {
+test('what the file says about the owner decides nothing', async () => {
   const data = folder()
   const first = await acquire(data)
   first.release()

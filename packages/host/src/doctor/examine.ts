@@ -57,7 +57,7 @@ export async function examine(
     config,
     plugins,
     layout: layoutOf(config.data),
-    holder: who,
+    lockOwner: who,
     checkup,
     environment: process.env,
     now: Date.now,
@@ -76,16 +76,16 @@ export async function examine(
 
 const told = ({ what, state, says }: Finding): Told => ({ what, state, says })
 
-async function mend({ config, holder }: DoctorContext, findings: readonly Finding[]): Promise<Told[]> {
+async function mend({ config, lockOwner }: DoctorContext, findings: readonly Finding[]): Promise<Told[]> {
   const wanted = findings.some(({ mend: work }) => work)
   if (!wanted) return findings.map(told)
   // Where nobody is at work, nobody begins to be meanwhile.
-  const lock = holder === 'nobody' ? await held(config) : undefined
+  const lock = lockOwner === 'nobody' ? await held(config) : undefined
   try {
     const all: Told[] = []
     for (const finding of findings) {
       if (!finding.mend) all.push(told(finding))
-      else if (holder === 'nobody' && !lock)
+      else if (lockOwner === 'nobody' && !lock)
         all.push({ ...told(finding), fixed: 'not: somebody has begun to use the data directory' })
       else all.push(await mended(finding, finding.mend))
     }

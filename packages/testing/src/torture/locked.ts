@@ -11,7 +11,7 @@ import type { Fault, Round } from './plan.ts'
 import { answersRequests } from './probe.ts'
 import { createRestartableDaemon } from './restartable-daemon.ts'
 
-const program = join(import.meta.dirname, 'holder.process.ts')
+const program = join(import.meta.dirname, 'lock-owner.process.ts')
 
 /** What the other process has said, and when it is over. */
 async function hold(file: string, how: string, ms: number) {

@@ -111,8 +111,8 @@ export function createPeriodicAgents(
     const known = table.find(name)
     const group = transaction.group(folder)
     const chat = jid ?? group?.jid ?? `local:${folder}`
-    const holder = transaction.groupByJid(chat)
-    if (holder && holder.folder !== folder) {
+    const chatOwner = transaction.groupByJid(chat)
+    if (chatOwner && chatOwner.folder !== folder) {
       return refused('conflict', 'Another group has this chat already. Choose another, or leave it out.')
     }
     if (!known && transaction.isFolderTaken(folder)) {
