@@ -12,7 +12,7 @@ function folder(): string {
   onTestFinished(() => rmSync(path, { recursive: true }))
   return path
 }
-const holderOf = (data: string): unknown =>
+const ownerIn = (data: string): unknown =>
   JSON.parse(readFileSync(join(data, 'state', 'daemon.json'), 'utf8'))
 
 const children: ChildProcess[] = []
@@ -54,9 +54,9 @@ test('an owner that is killed leaves the directory free at once, and its words b
   const child = await holdElsewhere(data)
   child.kill('SIGKILL')
   await once(child, 'exit')
-  expect(holderOf(data)).toMatchObject({ pid: child.pid })
+  expect(ownerIn(data)).toMatchObject({ pid: child.pid })
   const lock = await acquire(data, { waitMs: 0 })
-  expect(holderOf(data)).toMatchObject({ pid: process.pid, what: 'command' })
+  expect(ownerIn(data)).toMatchObject({ pid: process.pid, what: 'command' })
   lock.release()
 })
 
