@@ -75,12 +75,12 @@ export function createQuestions(options: QuestionsOptions): Questions {
   /** Its request is over, and the card does not show it yet. */
   const closeLate = (row: QuestionRow) => {
     // What is still in the request queue is decided, and we are told in a moment.
-    const isOnDesk =
+    const isInQueue =
       options
         .requestQueue()
         ?.open()
         .some(({ seq }) => seq === row.seq) ?? true
-    if (!isOnDesk) close(row, store.outcome(row.seq))
+    if (!isInQueue) close(row, store.outcome(row.seq))
   }
 
   return {
