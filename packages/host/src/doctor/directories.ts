@@ -245,16 +245,16 @@ function strangeFiles(groups: readonly OwnedGroup[], ipc: string, mayGive: boole
 function giveFiles(found: readonly Strange[]): string {
   let given = 0
   for (const { directory, name, owner } of found) {
-    const pinned = openDirectory(directory)
-    if (typeof pinned === 'string') continue
+    const handle = openDirectory(directory)
+    if (typeof handle === 'string') continue
     try {
-      lchownSync(join(pinned.path, name), owner.uid, owner.gid)
+      lchownSync(join(handle.path, name), owner.uid, owner.gid)
       given++
     } catch (error) {
       // Taken or removed meanwhile.
       if (errorCode(error) !== 'ENOENT') throw error
     } finally {
-      pinned.close()
+      handle.close()
     }
   }
   return `gave ${given} of ${found.length} to their agents`

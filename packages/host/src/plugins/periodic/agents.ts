@@ -57,14 +57,14 @@ export function createPeriodicAgents(
     const directory = join(layout.groups, folder)
     const isNew = lstatSync(directory, { throwIfNoEntry: false }) === undefined
     const inDirectory = (work: (path: string) => void) => {
-      const pinned = openDirectory(directory)
-      if (typeof pinned === 'string') return
+      const handle = openDirectory(directory)
+      if (typeof handle === 'string') return
       try {
-        work(pinned.path)
+        work(handle.path)
       } catch (error) {
         if (errorCode(error) !== 'ENOENT') throw error
       } finally {
-        pinned.close()
+        handle.close()
       }
     }
     const undo = () => {
