@@ -29,7 +29,7 @@ export const browser = () => {
 }
 export const closeBrowser = async () => (await launched)?.close()
 
-export const desk = { width: 1280, height: 800 }
+export const desktop = { width: 1280, height: 800 }
 export const phone = { width: 390, height: 780 }
 
 export interface Profile {
@@ -42,7 +42,7 @@ export async function openProfile(
   options: BrowserContextOptions = {},
   expected: readonly string[] = [],
 ): Promise<Profile> {
-  const context = await (await browser()).newContext({ viewport: desk, ...options })
+  const context = await (await browser()).newContext({ viewport: desktop, ...options })
   onTestFinished(() => context.close())
   const problems: string[] = []
   context.on('console', message => {

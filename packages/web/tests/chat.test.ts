@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { findProgram } from '../../host/src/base/programs.ts'
 import {
   closeBrowser,
-  desk,
+  desktop,
   enterChat,
   shoot as keepShot,
   openProfile,
@@ -133,13 +133,13 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     await from(again, 'own').filter({ hasText: 'secret party' }).waitFor()
   })
 
-  attempt('is readable by day and night, on a desk and on a phone', async () => {
+  attempt('is readable by day and night, on a desktop and on a phone', async () => {
     // Where nothing protects the machine, that has to stay on screen.
     const { installation, link } = await openChat('process')
     await installation.say('help')
     await installation.say('every weekday at 9 remind me of the stand-up')
     for (const colorScheme of ['light', 'dark'] as const) {
-      for (const [place, viewport] of Object.entries({ desk, phone })) {
+      for (const [place, viewport] of Object.entries({ desktop, phone })) {
         const { context, problems } = await openProfile({ colorScheme, viewport })
         const page = await enterChat(context, link)
         await from(page, 'other').nth(1).waitFor()

@@ -9,7 +9,7 @@ import { findProgram } from '../../host/src/base/programs.ts'
 import {
   barriers,
   closeBrowser,
-  desk,
+  desktop,
   enterConsole,
   openProfile,
   phone,
@@ -271,7 +271,7 @@ describe(`The console${needs}`, () => {
     expect(problems.filter(each => !each.includes('401'))).toEqual([])
   })
 
-  attempt('is readable by day and night, on a desk and on a phone, and keeps nobody out', async () => {
+  attempt('is readable by day and night, on a desktop and on a phone, and keeps nobody out', async () => {
     const opened = await openServed()
     await opened.taint()
     const { link, drop } = opened
@@ -287,7 +287,7 @@ describe(`The console${needs}`, () => {
     const pages = [...allPages, `tasks/${task?.id}`, `errors/${refused?.id}`, 'traffic/1', 'audit/1']
     // Colours do not depend on the size, nor the layout on the colours.
     const looks = [
-      { colorScheme: 'light', place: 'desk', viewport: desk },
+      { colorScheme: 'light', place: 'desktop', viewport: desktop },
       { colorScheme: 'dark', place: 'phone', viewport: phone },
     ] as const
     for (const { colorScheme, place, viewport } of looks) {

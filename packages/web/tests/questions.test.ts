@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { ConfigInput } from '../../host/src/config.ts'
 import {
   closeBrowser,
-  desk,
+  desktop,
   enterChat,
   shoot as keepShot,
   openProfile,
@@ -36,7 +36,7 @@ const why = { question: 'And why?' }
 
 async function open(input: ConfigInput = {}) {
   const { live, host, link, drop } = await openServed(input, ['main'])
-  const enter = async (viewport = desk) => {
+  const enter = async (viewport = desktop) => {
     // A click that came second is answered with 409, which a browser notes by itself.
     const { context, problems } = await openProfile({ viewport }, ['409'])
     const page = await enterChat(context, link)

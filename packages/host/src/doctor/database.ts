@@ -10,7 +10,10 @@ export function database({ config, lockOwner, checkup }: DoctorContext): Finding
         `Somebody has ${config.data} and does not answer. Look at the process in state/daemon.json: it may be starting, or hang.`,
       ),
     ]
-  const running: Finding = good('daemon', lockOwner === 'daemon' ? 'It runs, and answers.' : 'None is running.')
+  const running: Finding = good(
+    'daemon',
+    lockOwner === 'daemon' ? 'It runs, and answers.' : 'None is running.',
+  )
   if (!checkup) {
     return lockOwner === 'daemon'
       ? [

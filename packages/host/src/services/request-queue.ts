@@ -147,7 +147,8 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
     replies.progress(group, reply, { progress: 0, message: `waiting for a decision until ${until}`, until })
   }
 
-  const ofGroup = (folder: string) => [...workBySeq.values()].filter(({ request }) => request.group === folder)
+  const ofGroup = (folder: string) =>
+    [...workBySeq.values()].filter(({ request }) => request.group === folder)
 
   /** Nobody waits for it: people are not asked, or no longer. What rules decide goes on, as it was accepted. */
   const abandon = (work: Work, why: string) => {
