@@ -2,7 +2,7 @@ import { type Outcome, payloads } from '@hatchway/protocol'
 import { errorCode } from '@hatchway/spool'
 import { z } from 'zod'
 import type { Fault } from '../../base/fault.ts'
-import { createTurns } from '../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { done } from '../../base/outcome.ts'
 import { sendMessage } from '../../commands/messages.ts'
 import { authorise } from '../../commands/policy/permissions.ts'
@@ -50,7 +50,7 @@ const timeoutMs = 3_600_000
 export function createSendWork(options: SendOptions): Work {
   const { store, fileStore, now } = options
   /** by group: one message at a time, so that what is being copied is bounded too */
-  const turns = createTurns()
+  const queue = createWorkQueue()
 
   const copy = async (
     { attachments, approved }: Input,
@@ -142,7 +142,7 @@ export function createSendWork(options: SendOptions): Work {
     evidence: (given, context) => evidenceOf(given, context, options),
     async call(given, context) {
       const input = inputSchema.parse(given)
-      const outcome = await turns.run(context.group.folder, context.signal, () => send(input, context))
+      const outcome = await queue.run(context.group.folder, context.signal, () => send(input, context))
       return outcome.ok ? outcome.result : {}
     },
   }
