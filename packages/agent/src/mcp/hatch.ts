@@ -44,7 +44,7 @@ export interface HatchOptions {
   timeoutMs: number
   /** the largest file the host reads: of a larger one it cannot even read who asked */
   fileBytes: number
-  /** `off`: only look, never listen */
+  /** `off`: poll, watch nothing */
   events: 'auto' | 'off'
 }
 

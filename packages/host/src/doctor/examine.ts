@@ -23,10 +23,10 @@ export interface Told {
   fixed?: string
 }
 
-type Look = (patient: DoctorContext) => Finding | Finding[] | Promise<Finding | Finding[]>
+type Check = (patient: DoctorContext) => Finding | Finding[] | Promise<Finding | Finding[]>
 
 /** The order of the report: causes before their consequences. */
-const looks: readonly [string, Look][] = [
+const checks: readonly [string, Check][] = [
   ['runtime', runtime],
   ['clock', clock],
   ['time zone', timeZone],
@@ -63,12 +63,12 @@ export async function examine(
     now: Date.now,
   }
   const findings: Finding[] = []
-  for (const [what, look] of looks) {
+  for (const [what, check] of checks) {
     try {
-      findings.push(...[await look(patient)].flat())
+      findings.push(...[await check(patient)].flat())
     } catch (error) {
-      // One look that fails is a finding itself, and must not hide the others.
-      findings.push(bad(what, `It could not be looked at: ${reasonOf(error)}`))
+      // One check that fails is a finding itself, and must not hide the others.
+      findings.push(bad(what, `It could not be checked: ${reasonOf(error)}`))
     }
   }
   return fix ? mend(patient, findings) : findings.map(told)

@@ -193,7 +193,7 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
     }
   }
 
-  const look = async (request: RequestRow, signal: AbortSignal) => {
+  const review = async (request: RequestRow, signal: AbortSignal) => {
     const { seq } = request
     const wanted = heldIn(request)
     if (!wanted) return deny(seq, { by: 'host', reason: 'It cannot be read back.', gate: 'block' })
@@ -232,16 +232,16 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
   return {
     take(request, signal) {
       if (options.approvals.isAsked(request.seq)) return
-      options.retries.inBackground('looking at a held command', async () => {
+      options.retries.inBackground('review of a held command', async () => {
         if (signal.aborted) return
         try {
-          await look(request, signal)
+          await review(request, signal)
         } catch (error) {
           // Where the disk fails a person could not be asked either: it is looked at again.
           if (isStorageFailure(error)) throw error
           log.error(
             { err: error, seq: request.seq },
-            'a held command could not be looked at; a person is asked',
+            'a held command could not be reviewed; a person is asked',
           )
           const held = heldIn(request)
           if (held && !signal.aborted) {
