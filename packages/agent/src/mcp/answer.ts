@@ -39,7 +39,9 @@ export function createAnswerWatchers(responses: string): AnswerWatchers {
       try {
         directory.open()
       } catch (error) {
-        complain(`the directory of answers cannot be watched and is read at intervals instead: ${reasonOf(error)}`)
+        complain(
+          `the directory of answers cannot be watched and is read at intervals instead: ${reasonOf(error)}`,
+        )
         return undefined
       }
       const names = [answerName(id), progressName(id)]
@@ -83,11 +85,11 @@ export function clearProgress(responses: string, id: string): void {
   }
 }
 
-/** Tells each step once. What is no progress is complained of once: it is not worth losing the answer for. */
+/** Reports each step once. An invalid file is complained of once: it is not worth losing the answer for. */
 export function createProgressReader(
   responses: string,
   id: string,
-  tell: (step: Progress) => void,
+  report: (step: Progress) => void,
 ): () => void {
   let seen: string | undefined
   return () => {
@@ -97,7 +99,7 @@ export function createProgressReader(
     if (found === seen) return
     seen = found
     const step = progressSchema.safeParse('text' in file ? jsonIn(file.text) : undefined)
-    if (step.success && step.data.id === id) tell(step.data)
+    if (step.success && step.data.id === id) report(step.data)
     else complain(`word of a request’s progress is of no use${'problem' in file ? `: ${file.problem}` : ''}`)
   }
 }

@@ -45,11 +45,11 @@ function createHostFeed(host: Host): HostFeed {
   let ticks = 0
   let before = { handled: 0, refused: 0 }
 
-  const tellTraffic = () => {
+  const publishTraffic = () => {
     const now = { handled: meter.handled(), refused: meter.refused() }
     const [handled, refused] = [now.handled - before.handled, now.refused - before.refused]
     before = now
-    log.tell(textOf(() => ({ kind: 'traffic', at: isoOf(Date.now()), handled, refused })))
+    log.broadcast(textOf(() => ({ kind: 'traffic', at: isoOf(Date.now()), handled, refused })))
   }
   const poll = () => {
     try {
@@ -59,7 +59,7 @@ function createHostFeed(host: Host): HostFeed {
       if (!isStorageFailure(error)) throw error
       host.retries.failed('polling for changes', error)
     }
-    if (++ticks % 2 === 0) tellTraffic()
+    if (++ticks % 2 === 0) publishTraffic()
   }
   const listen = () => {
     const heard = host.subscribe(event => publish(() => ({ kind: 'command', command: command.of(event) })))

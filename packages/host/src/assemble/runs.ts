@@ -149,7 +149,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     config,
     environment: process.env,
     missingDriver: () => missingDriver(config, layout),
-    tell: (group, text) =>
+    notify: (group, text) =>
       retries.inBackground('saying what is wrong with the model', () => {
         store.transaction(transaction => transaction.insertMessage(message(group, text)))
         options.said()

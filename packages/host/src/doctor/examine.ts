@@ -15,8 +15,8 @@ import { clock, runtime, timeZone } from './runtime.ts'
 import { orphans, sandboxes } from './sandboxes.ts'
 import { bad, type DoctorContext, type Finding } from './types.ts'
 
-/** A finding as it is told; `fixed` says what was done about it. */
-export interface Told {
+/** A finding in the report; `fixed` says what was done about it. */
+export interface ReportedFinding {
   what: string
   state: Finding['state']
   says: string
@@ -51,7 +51,7 @@ export async function examine(
   config: Config,
   plugins: readonly ConfiguredPlugin[],
   { fix = false }: { fix?: boolean } = {},
-): Promise<Told[]> {
+): Promise<ReportedFinding[]> {
   const { who, checkup } = await consult(config)
   const patient: DoctorContext = {
     config,
@@ -71,22 +71,25 @@ export async function examine(
       findings.push(bad(what, `It could not be checked: ${reasonOf(error)}`))
     }
   }
-  return fix ? mend(patient, findings) : findings.map(told)
+  return fix ? mend(patient, findings) : findings.map(reported)
 }
 
-const told = ({ what, state, says }: Finding): Told => ({ what, state, says })
+const reported = ({ what, state, says }: Finding): ReportedFinding => ({ what, state, says })
 
-async function mend({ config, lockOwner }: DoctorContext, findings: readonly Finding[]): Promise<Told[]> {
+async function mend(
+  { config, lockOwner }: DoctorContext,
+  findings: readonly Finding[],
+): Promise<ReportedFinding[]> {
   const wanted = findings.some(({ mend: work }) => work)
-  if (!wanted) return findings.map(told)
+  if (!wanted) return findings.map(reported)
   // Where nobody is at work, nobody begins to be meanwhile.
   const lock = lockOwner === 'nobody' ? await held(config) : undefined
   try {
-    const all: Told[] = []
+    const all: ReportedFinding[] = []
     for (const finding of findings) {
-      if (!finding.mend) all.push(told(finding))
+      if (!finding.mend) all.push(reported(finding))
       else if (lockOwner === 'nobody' && !lock)
-        all.push({ ...told(finding), fixed: 'not: somebody has begun to use the data directory' })
+        all.push({ ...reported(finding), fixed: 'not: somebody has begun to use the data directory' })
       else all.push(await mended(finding, finding.mend))
     }
     return all
@@ -95,12 +98,12 @@ async function mend({ config, lockOwner }: DoctorContext, findings: readonly Fin
   }
 }
 
-async function mended(finding: Finding, work: NonNullable<Finding['mend']>): Promise<Told> {
+async function mended(finding: Finding, work: NonNullable<Finding['mend']>): Promise<ReportedFinding> {
   try {
     const fixed = await work()
-    return { ...told(finding), state: finding.state === 'bad' ? 'warning' : finding.state, fixed }
+    return { ...reported(finding), state: finding.state === 'bad' ? 'warning' : finding.state, fixed }
   } catch (error) {
-    return { ...told(finding), fixed: `not: ${reasonOf(error)}` }
+    return { ...reported(finding), fixed: `not: ${reasonOf(error)}` }
   }
 }
 

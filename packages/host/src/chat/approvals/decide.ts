@@ -34,7 +34,7 @@ export function createDecisions(
   const { store, positions, now } = options
 
   /** Where people do not see the card change, they are told. */
-  const tell = (transaction: Transaction, row: ApprovalRow) => {
+  const announce = (transaction: Transaction, row: ApprovalRow) => {
     if (options.showsCards(row.jid)) return
     const text = `${endingOf(row)} (To ${row.action.summary})`
     transaction.insertMessage(textMessage(positions.next(), { folder: row.group, jid: row.jid }, text, now()))
@@ -61,7 +61,7 @@ export function createDecisions(
           tookMs: now() - row.createdAt,
         })
       }
-      tell(transaction, closed)
+      announce(transaction, closed)
       return true
     })
     if (!isClosed) return
@@ -113,7 +113,7 @@ export function createDecisions(
       const rule = isAlways ? makeRule(transaction, row, digest, person, now()) : null
       settled.approval = { ...row, ...ending, rule }
       transaction.closeApproval(seq, settled.approval)
-      tell(transaction, settled.approval)
+      announce(transaction, settled.approval)
       settled.id = said && transaction.hear(said)
     }
     if (digest === undefined || !decideNow(seq, note)) {
