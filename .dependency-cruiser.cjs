@@ -34,7 +34,7 @@ const rooms = [
   'config',
 ]
 /** What packages export stands beside the rooms, above them; settings are at the bottom. */
-const entries = ['index', 'api', 'api-types', 'service']
+const entries = ['index', 'api', 'api-types', 'plugin', 'service']
 const tests = '\\.test\\.ts$|/testing(/|\\.ts$)'
 const downwards = rooms.map((room, i) => ({
   name: `host-${room}-imports-downwards`,
