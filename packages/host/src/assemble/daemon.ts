@@ -242,8 +242,8 @@ function openChats(kernel: DaemonKernel, { requests, guard }: Services) {
       store.transaction(transaction => transaction.insertMessage(word))
       said()
     },
-    requestQueue: () => requests,
-    ...(guard ? { guard: { heldCommands: () => guard.heldCommands } } : {}),
+    requestQueue: requests,
+    ...(guard ? { guard } : {}),
     todo: createSaidTodos({
       store,
       positions,

@@ -170,15 +170,12 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     now: () => new Date(),
     completeTodos(folder, ids) {
       const wanted = new Set(ids)
-      const done = store.transaction(transaction => {
+      store.transaction(transaction => {
         for (const todo of transaction.todos(folder))
           if (!todo.done && wanted.has(todo.id))
             transaction.updateTodo(folder, { ...todo, done: true }, Date.now())
       })
-      void Promise.resolve(done).then(
-        () => options.todosChanged(folder),
-        error => log.error({ err: error, group: folder }, 'todos could not be completed'),
-      )
+      options.todosChanged(folder)
     },
     hooks: options.hooks,
   })

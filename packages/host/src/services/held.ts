@@ -40,7 +40,7 @@ type Along = (transaction: Transaction) => void
 export interface HeldCommandsOptions {
   store: Store
   commands: Commands
-  requestQueue(): RequestQueue | undefined
+  requestQueue: Pick<RequestQueue, 'over' | 'forget'>
   effects: Pick<Effects, 'apply' | 'decided'>
   rules: GuardRules
   /** what the released command needs, as any other does */
@@ -107,10 +107,10 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
     })
     if (!result) return false
     options.fault('released')
-    if (result.outcome) options.requestQueue()?.over(seq, result.outcome)
+    if (result.outcome) options.requestQueue.over(seq, result.outcome)
     // It goes on as another request under the same number.
     else {
-      options.requestQueue()?.forget(seq)
+      options.requestQueue.forget(seq)
       options.effects.decided(seq, undefined)
     }
     options.effects.apply(effects)

@@ -34,7 +34,6 @@ interface Options {
 async function open(options: Options = {}) {
   const called: unknown[] = []
   let looks = 0
-  let heldCommands: HeldCommands | undefined
   const mailer = defineService({
     name: 'mailer',
     tools: {
@@ -55,6 +54,14 @@ async function open(options: Options = {}) {
     isOffline: () => false,
     approvalMs: options.approvalMs ?? 600_000,
   }
+  // It needs the chats, and they need it.
+  let reviewer: HeldCommands
+  const heldCommands: HeldCommands = {
+    take: (request, signal) => reviewer.take(request, signal),
+    release: (seq, decision, along) => reviewer.release(seq, decision, along),
+    deny: (seq, decision, along) => reviewer.deny(seq, decision, along),
+    refuse: (seq, error) => reviewer.refuse(seq, error),
+  }
   const host = await openChats({
     groups,
     directory: options.directory,
@@ -64,15 +71,15 @@ async function open(options: Options = {}) {
     channels: [
       { name: 'text', reaches: jid => jid.startsWith('text:'), messageLimit: 100, send: async () => {} },
     ],
-    guard: { rules, heldCommands: () => heldCommands },
+    guard: { rules, heldCommands },
   })
   const { store, chats, requestQueue, jidOf } = host
   const { approvals } = chats
   if (!approvals) throw new Error('there are no approvals')
-  heldCommands = createHeldCommands({
+  reviewer = createHeldCommands({
     store,
     commands: createCommands(kernelCommands),
-    requestQueue: () => requestQueue,
+    requestQueue,
     effects: { apply: host.apply, decided: () => {} },
     rules,
     context: host.context,

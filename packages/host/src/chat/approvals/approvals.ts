@@ -72,10 +72,9 @@ export interface ApprovalsOptions {
   store: Store
   config: Pick<Config, 'groups' | 'timezone' | 'limits'>
   positions: Positions
-  heldCommands(): Pick<HeldCommands, 'release' | 'deny' | 'refuse'> | undefined
-  requestQueue():
-    | Pick<RequestQueue, 'open' | 'isWaiting' | 'isAbandoned' | 'answer' | 'groupGone'>
-    | undefined
+  heldCommands: Pick<HeldCommands, 'release' | 'deny' | 'refuse'>
+  /** undefined: nothing waits */
+  requestQueue: Pick<RequestQueue, 'open' | 'isWaiting' | 'isAbandoned' | 'answer' | 'groupGone'> | undefined
   /** there is something new to show of it */
   changed(row: ApprovalRow): void
   /** there is something to deliver */
@@ -137,7 +136,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       close(row, outcome, held && digestOf(held.action))
     },
     mend() {
-      const requestQueue = options.requestQueue()
+      const { requestQueue } = options
       const held = (requestQueue?.open() ?? []).filter(({ kind }) => kind === 'held')
       for (const { seq, group } of held) {
         const row = store.approvals.approval(seq)

@@ -84,12 +84,12 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
 
   return (request, held, why, hasSecrets = false) => {
     const { seq } = request
-    const refuse = (error: Refusal) => void options.heldCommands()?.refuse(seq, error)
+    const refuse = (error: Refusal) => void options.heldCommands.refuse(seq, error)
     try {
       const group = store.group(request.group)
       // After a restart the guard looks at it again; who was asked has been asked.
       if (!group || store.approvals.approval(seq)) return
-      if (options.requestQueue()?.isAbandoned(seq)) return refuse(takenBack.error)
+      if (options.requestQueue?.isAbandoned(seq)) return refuse(takenBack.error)
       const cards = store.approvals.open().filter(row => row.group === group.folder)
       const digest = digestOf(held.action)
       // Whoever decides about one card decides about the others, or is asked about them in turn.

@@ -85,8 +85,6 @@ export function createDecisions(
   ): Decision => {
     const notNow = whyNotNow(row, decision, now())
     if (notNow) return notNow
-    const heldCommands = options.heldCommands()
-    if (!heldCommands) return refused('unavailable', 'The host is not ready for decisions yet.')
     const { seq } = row
     const current = requests.at(seq)
     const digest = current?.held && digestOf(current.held.action)
@@ -94,12 +92,16 @@ export function createDecisions(
     const words = decision === 'deny' ? cut(spoken.trim().toWellFormed(), longestWords) : ''
     const decideNow = (seq: number, along?: (transaction: Transaction) => void): boolean =>
       decision === 'deny'
-        ? heldCommands.deny(
+        ? options.heldCommands.deny(
             seq,
             { by: whoIs(person), reason: `${by} said no. ${words}`.trim(), gate: 'ask' },
             along,
           )
-        : heldCommands.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' }, along)
+        : options.heldCommands.release(
+            seq,
+            { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' },
+            along,
+          )
     const ending: Ending = {
       status: decision === 'deny' ? 'denied' : 'allowed',
       decidedBy: by,
