@@ -17,7 +17,7 @@ const columns: Column<ListedQuestionAnswer>[] = [
 
 export default list(
   'questions',
-  'questions from agents that nobody has answered; answer with `chat --group`',
+  'list unanswered questions of agents; answer with `chat --group`',
   {
     rows: (client, api) => client.get('/api/questions', api.questionsAnswer),
     columns,

@@ -299,5 +299,5 @@ const watchUnregistered = ({ layout, store, spool, log }: DaemonKernel) =>
       spool.remove(inbox.id)
       spool.add(inbox)
     },
-    failed: error => log.warn({ err: error }, 'ipc/ could not be looked through; it is tried again'),
+    failed: error => log.warn({ err: error }, 'ipc/ could not be scanned; retrying'),
   })

@@ -92,7 +92,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
         answers.settle()
         calls.beginMore()
       } catch (error) {
-        log.error({ err: error }, 'requests could not be looked after; it is tried again in a second')
+        log.error({ err: error }, 'the request queue failed; retrying in a second')
         setTimeout(schedule, 1000).unref()
       }
     })

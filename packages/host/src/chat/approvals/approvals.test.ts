@@ -380,8 +380,8 @@ describe('what is said in the chat', () => {
     // Nobody is the operator because they say so.
     expect(host.say('main', `allow ${code}`, { ...operator, channel: 'webhook' })).toMatchObject({ ok: true })
     expect(host.said('main')).toEqual([
-      'Operator (eve) may not decide that; ann, bob, or the operator may.',
-      'Operator (operator) may not decide that; ann, bob, or the operator may.',
+      'Operator (eve) may not decide this. Ask ann, bob, or the operator.',
+      'Operator (operator) may not decide this. Ask ann, bob, or the operator.',
     ])
     expect(host.click('main', seq, 'allow', 'eve')).toMatchObject({ error: { code: 'forbidden' } })
     expect(host.status(seq)).toBe('open')

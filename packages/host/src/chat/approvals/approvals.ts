@@ -104,10 +104,10 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     choose({ jid, folder }, id, spoken, person) {
       const row = byId(store.approvals, id)
       if (!row || row.jid !== jid || row.group !== folder) {
-        return refused('not_found', 'Nothing of this id waits in this chat.')
+        return refused('not_found', 'No approval with this id in this chat.')
       }
       if (!mayDecide(config, folder, person)) {
-        return refused('forbidden', `${nameOf(person)} may not decide that; ${deciders(config, folder)} may.`)
+        return refused('forbidden', `${nameOf(person)} may not decide this. Ask ${deciders(config, folder)}.`)
       }
       // The console can show all of it; a message on a platform cannot.
       const isPart = person.channel !== 'web' && row.action.payload.more > 0
@@ -116,7 +116,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     },
     decide(which, spoken) {
       const row = findApproval(store.approvals, which)
-      if (!row) return refused('not_found', 'Nothing has this id, and nothing that waits has this code.')
+      if (!row) return refused('not_found', 'No approval with this id or code.')
       return settle(row, spoken, operator)
     },
     wholeOf({ seq }) {

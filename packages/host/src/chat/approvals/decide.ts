@@ -139,7 +139,7 @@ const whyNotNow = (row: ApprovalRow, decision: Decided, at: number) => {
   if (row.status !== 'open') return refused('wrong_state', endingOf(row))
   if (at >= row.expiresAt) return refused('wrong_state', endingOf({ ...row, status: 'expired' }))
   if (decision === 'always' && !row.action.always) {
-    return refused('wrong_state', 'This can only be allowed once: it is something else the next time.')
+    return refused('wrong_state', 'This cannot be allowed always. Allow it once instead.')
   }
   return undefined
 }

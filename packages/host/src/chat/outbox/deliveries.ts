@@ -59,10 +59,7 @@ export function createDeliveries(options: {
     } catch (error) {
       if (isStopped) return
       lane.notBefore = now() + failedPauseMs
-      log.error(
-        { err: error, jid: lane.jid },
-        'the messages of a chat could not be seen to; it is tried again',
-      )
+      log.error({ err: error, jid: lane.jid }, 'messages of a chat could not be delivered; retrying')
     } finally {
       lane.isBusy = false
     }
