@@ -1,6 +1,7 @@
 import { markedProcesses } from '../base/processes.ts'
 import { ask, findProgram } from '../base/programs.ts'
-import { chooseSandbox, createSandboxes, sandboxOrder } from '../sandboxes/choose.ts'
+import { sandboxOrder } from '../config/names.ts'
+import { chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import type { SandboxName } from '../sandboxes/types.ts'
 import { bad, type DoctorContext, type Finding, good, warning } from './types.ts'
 

@@ -1,8 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Group } from '@hatchway/protocol'
+import type { sandboxOrder } from '../config/names.ts'
 import type { SentTexts } from './sent-texts.ts'
 
-export type SandboxName = 'docker' | 'podman' | 'bubblewrap' | 'process'
+export type SandboxName = (typeof sandboxOrder)[number]
 
 /** A directory or file of the host that a sandbox sees. */
 export interface Mount {
