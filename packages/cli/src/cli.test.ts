@@ -325,8 +325,8 @@ describe('up', () => {
       'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})'
     const first = begin(process.execPath, ['--import', older, bin, 'up', '--data', data])
     await ready(first)
-    const holder = readFileSync(join(data, 'state', 'daemon.json'), 'utf8')
-    expect(holder).not.toContain(`"pid": ${first.child.pid},`)
+    const lockOwner = readFileSync(join(data, 'state', 'daemon.json'), 'utf8')
+    expect(lockOwner).not.toContain(`"pid": ${first.child.pid},`)
     first.child.kill('SIGTERM')
     expect(await first.ended).toBe(0)
     const second = begin(process.execPath, ['--import', older, bin, 'up', '--data', data])

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLayout, type Layout, layoutOf } from '../../host/src/base/layout.ts'
-import { lookInto } from '../../host/src/store/inspect.ts'
+import { inspectStore } from '../../host/src/store/inspect.ts'
 import { migrate, newestVersion, readMigrations } from '../../host/src/store/migrate.ts'
 import { openStore } from '../../host/src/store/sqlite.ts'
 import { openLive } from '../src/daemon/in-process.ts'
@@ -136,7 +136,7 @@ test.each(readMigrations().map(({ version }) => version))(
         "INSERT INTO todos VALUES ('family', '0000abcd', 'water the plants', 0, 1769900000000, NULL)",
       )
     database.close()
-    expect(await lookInto(layout.database)).toMatchObject({
+    expect(await inspectStore(layout.database)).toMatchObject({
       version,
       newest: newestVersion,
       damage: [],

@@ -22,7 +22,7 @@ attempt(
     const platform = await openWhatsApp()
     onTestFinished(platform.close)
     const { host, link } = await openServed()
-    const { context, troubles } = await openProfile()
+    const { context, problems } = await openProfile()
     const page = await enterConsole(context, link)
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Channels' }).click()
     const card = page.locator('li.box', { has: page.getByRole('heading', { name: 'WhatsApp' }) })
@@ -58,6 +58,6 @@ attempt(
     await until(() => channel?.status?.().isConnected === true)
     await card.getByText('connected', { exact: true }).waitFor()
     await image.waitFor({ state: 'detached' })
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   },
 )

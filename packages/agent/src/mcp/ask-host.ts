@@ -24,7 +24,7 @@ export async function askHost(
   const progress = beginProgress(context, session.progressMs)
   try {
     const { signal } = context.mcpReq
-    const outcome = await session.hatch.request(type, payload, { signal, hostMs, progress: progress.tell })
+    const outcome = await session.hatch.request(type, payload, { signal, hostMs, progress: progress.report })
     if (outcome.state !== 'answered' || !outcome.receipt.ok) return { failure: failureOf(outcome, names) }
     return { id: outcome.receipt.id, result: outcome.receipt.result }
   } finally {

@@ -62,7 +62,7 @@ function createOffer({ surroundings }: Session, events: 'auto' | 'off', everyMs:
   let made: { of: Services; tools: ReadonlyMap<string, Tool> } | undefined
   return {
     tools() {
-      const found = services.look()
+      const found = services.read()
       if (made?.of !== found) {
         const all = [...own, ...serviceToolsFor(found, surroundings)]
         made = { of: found, tools: new Map(all.map(tool => [tool.name, tool])) }

@@ -19,8 +19,8 @@ const create = call('create', 'create a group with a scheduled task; the same na
   input: {
     name: required('its name; the folder is named after it'),
     cron: requiredText('expression', 'when it runs'),
-    prompt: requiredText('text', 'what the agent is told at each run'),
-    instructions: text('file', 'a file with instructions that the agent always has'),
+    prompt: requiredText('text', 'the prompt for each run'),
+    instructions: text('file', 'a file with the agent’s standing instructions'),
     chat: text('jid', 'the chat it reports to (default: one of its own)'),
     isolated: flag('start each run without the conversation so far'),
   },
@@ -52,7 +52,7 @@ const reset = call('reset', 'start a new session for a group’s agent; the chat
   print: (_, { folder }) => `The agent of ${visible(folder)} starts a new session.`,
 })
 
-const finish = call('finish', 'end a group’s scheduled run as done', {
+const finish = call('finish', 'mark a group’s scheduled run as finished', {
   example: 'family',
   input: { folder: required('the group’s folder') },
   call: (client, api, { folder }) => client.post(url`/groups/${folder}/finish`, undefined, api.resultAnswer),
@@ -81,7 +81,7 @@ async function opened({ data, config: file }: CommonOptions) {
   return { host, config, file: read, layout: host.layoutOf(config.data) }
 }
 
-const add = command('add', 'install a driver that does not come with Hatchway, and use it', {
+const add = command('add', 'install and use a driver that is not part of Hatchway', {
   example: 'claude',
   input: {
     driver: required('its name: claude'),
@@ -218,7 +218,7 @@ const remove = command('remove', 'remove a driver that was installed with add', 
   },
 })
 
-export default family('agents', 'who answers, and agents that run on a schedule of their own', [
+export default family('agents', 'manage drivers, sessions and periodic agents', [
   create,
   reset,
   finish,

@@ -124,7 +124,7 @@ async function confirmationText({ kind, value }: NonNullable<ChannelAnswer['conf
   return `${shown.join('\n')}\nScan this code with the app. It changes from time to time.`
 }
 
-const add = command('add', 'connect a chat app: asks for what it needs, tries it, and keeps it', {
+const add = command('add', 'connect a chat app: ask for its settings, test them and save them', {
   example: 'telegram\ntelegram --set token=@token-file',
   input: {
     name: required('its name, as in channels list'),
@@ -156,8 +156,8 @@ const add = command('add', 'connect a chat app: asks for what it needs, tries it
   },
 })
 
-export default family('channels', 'chat apps that people reach their agents by', [
-  list('list', 'the chat apps there are, and how those are that you added', {
+export default family('channels', 'connect chat apps and decide who may write', [
+  list('list', 'list chat apps and their status', {
     example: '--json',
     isDefault: true,
     rows: (client, api) => client.get('/channels', api.channelsAnswer),
@@ -165,7 +165,7 @@ export default family('channels', 'chat apps that people reach their agents by',
     empty: 'There are none.',
   }),
   add,
-  call('test', 'ask a platform whether it still lets us in', {
+  call('test', 'test the connection to a chat app', {
     example: 'telegram',
     input: { name: required('its name') },
     progress: 'Asking the platform',
@@ -173,7 +173,7 @@ export default family('channels', 'chat apps that people reach their agents by',
       client.post(url`/channels/${name}/test`, undefined, api.channelAddedAnswer),
     print: ({ as }, { name }) => `${visible(name)} lets us in, as ${visible(as)}.`,
   }),
-  call('remove', 'disconnect a chat app and forget its token; groups and messages stay', {
+  call('remove', 'disconnect a chat app and delete its token; groups and messages stay', {
     example: 'telegram',
     input: { name: required('its name') },
     async call(client, api, { name }) {
@@ -183,33 +183,33 @@ export default family('channels', 'chat apps that people reach their agents by',
     },
     print: (_, { name }) => `${visible(name)} is removed.`,
   }),
-  list('requests', 'chats whose people have asked to be let in', {
+  list('requests', 'list chats that ask for access', {
     example: '--json',
-    input: { all: flag('also those that were decided') },
+    input: { all: flag('include decided ones') },
     rows: async (client, api, { all }) =>
       (await client.get('/pairings', api.pairingsAnswer)).filter(({ status }) => all || status === 'open'),
     columns: pairingColumns,
     empty: 'Nobody waits to be let in.',
   }),
-  call('approve', 'let a chat in, as a group with a folder of its own', {
+  call('approve', 'approve a chat that asks for access, as a group with its own folder', {
     example: 'BCDFG-HJKLM --folder family --trigger @hatch',
     input: {
       which: required('its code, or the address of its chat'),
-      folder: requiredText('folder', 'the folder of the group'),
-      name: text('name', 'the name of the group (default: that of the chat)'),
-      trigger: text('word', 'the agent answers only when it is called so'),
+      folder: requiredText('folder', 'the group’s folder'),
+      name: text('name', 'the group’s name (default: the chat’s name)'),
+      trigger: text('word', 'the word in a message that calls the agent'),
     },
     call: (client, api, { which, folder, name, trigger }) =>
       client.post(url`/pairings/${which}/approve`, { folder, name, trigger }, api.resultAnswer),
     print: (_, { folder }) => `${visible(folder)} is let in.`,
   }),
-  call('deny', 'keep a chat out: nobody there is heard, or can ask again', {
+  call('deny', 'deny a chat access; it cannot ask again', {
     example: 'BCDFG-HJKLM',
     input: { which: required('its code, or the address of its chat') },
     call: (client, api, { which }) => client.post(url`/pairings/${which}/deny`, undefined, api.resultAnswer),
     print: () => 'Refused. They are not heard, and cannot ask again.',
   }),
-  call('forget', 'forget that a chat asked, so that it may ask again', {
+  call('forget', 'delete a chat’s request for access, so that it can ask again', {
     example: 'BCDFG-HJKLM',
     input: { which: required('its code, or the address of its chat') },
     call: (client, api, { which }) => client.delete(url`/pairings/${which}`, api.resultAnswer),

@@ -24,13 +24,13 @@ function createReport(json: boolean | undefined) {
   return { steps, report }
 }
 
-const install = command('install', 'start the daemon now, whenever the machine starts, and after a crash', {
+const install = command('install', 'install a service that runs the daemon, also after a reboot or a crash', {
   example: '--data /srv/hatchway\n--system --run-as hatchway\n--print',
   input: {
     ...serviceInputs,
     runAs: text('user', 'the user of a system service (default: the owner of the data directory)'),
     timeout,
-    print: flag('print the unit, and change nothing'),
+    print: flag('only print the unit'),
   },
   async run({ print, json, timeout: seconds, ...options }) {
     const [{ planService, installService }, { findInstallation }] = await Promise.all([
@@ -65,7 +65,7 @@ const install = command('install', 'start the daemon now, whenever the machine s
   },
 })
 
-const status = command('status', 'whether the service is installed, enabled and running', {
+const status = command('status', 'show whether the service is installed, enabled and running', {
   example: '--json',
   input: serviceInputs,
   async run({ json, ...options }) {

@@ -159,7 +159,7 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
       const { store, config, chats } = context
       const { folder, jid } = groupOf(context, params.jid)
       const row = byId(store.approvals, params.id)
-      if (row?.jid !== jid || row.group !== folder) throw notFound('Nothing of this id waits in this chat.')
+      if (row?.jid !== jid || row.group !== folder) throw notFound('No approval with this id in this chat.')
       return wholeOf(config, row, chats.approvals)
     },
   }),

@@ -70,7 +70,7 @@ export function createChats(options: {
   /** somebody wants a group's agent to stop what it is doing */
   stop?: Parameters<typeof createInbound>[0]['stop']
   /** where requests wait; left out: agents cannot ask people */
-  requestQueue?(): RequestQueue | undefined
+  requestQueue?: RequestQueue
   /** what lets held commands happen; left out: nothing is held */
   guard?: Pick<ApprovalsOptions, 'heldCommands'>
   positions: Positions
@@ -112,7 +112,7 @@ export function createChats(options: {
   }
   const questions = createQuestions({
     store: store.questions,
-    requestQueue: () => options.requestQueue?.(),
+    requestQueue: options.requestQueue,
     isRegistered: folder => store.group(folder) !== undefined,
     changed: question => showCard(question.messageId, { question }, changedQuestion(question)),
     now,
@@ -120,12 +120,12 @@ export function createChats(options: {
   const approvals =
     options.guard &&
     createApprovals({
-      ...options.guard,
+      heldCommands: options.guard.heldCommands,
       positions,
       said: options.said,
       store,
       config,
-      requestQueue: () => options.requestQueue?.(),
+      requestQueue: options.requestQueue,
       changed: row => showCard(row.messageId, { approval: approvals?.cardOf(row) }, changedApproval(row)),
       showsCards: jid => channelOf(jid)?.showsCards === true,
       log,

@@ -94,7 +94,7 @@ else {
       })
     })
 
-    test('a program that is not there is the engine’s own trouble, in words', async () => {
+    test('a program that is not there is reported as the engine’s failure', async () => {
       const started = await sandbox.start(specOf(prepare(agentUser), '', { command: ['/no/such/program'] }))
       expect((await collect(started)).problem).toContain('/no/such/program')
     })

@@ -107,7 +107,7 @@ interface Base {
 }
 
 /** 125 is the engine's; 126 and 127 are, too, when it says so: the program could not be started. */
-const engineTrouble = (code: number | null, said: string) =>
+const isEngineFailure = (code: number | null, said: string) =>
   code === 125 || ((code === 126 || code === 127) && /Error response from daemon|OCI|^Error: /m.test(said))
 
 export function createOci(engine: Engine, options: OciOptions): Sandbox {
@@ -373,8 +373,8 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       await beside?.stop()
       live.delete(spec.runId)
       rmSync(scratch, { recursive: true, force: true })
-      const trouble = neverBegan ?? (await left) ?? ended.failure
-      if (trouble !== undefined) return { code: null, signal: null, problem: trouble }
+      const problem = neverBegan ?? (await left) ?? ended.failure
+      if (problem !== undefined) return { code: null, signal: null, problem }
       return killed || ended.code === 0
         ? exitOf(ended.code, ended.signal)
         : exitOf(ended.code, ended.signal, await diagnose(ended.code, spec, watched))
@@ -522,7 +522,7 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     }
     if (/FATAL tini.*exec|catatonit: failed to exec/.test(said))
       return `The program ${spec.command?.[0] ?? 'of the image'} could not be started: ${said}`
-    if (engineTrouble(code, watched.tail())) {
+    if (isEngineFailure(code, watched.tail())) {
       // What we believe of it may be out of date: an image removed, an engine replaced.
       images.clear()
       known = undefined

@@ -57,14 +57,14 @@ export function createPeriodicAgents(
     const directory = join(layout.groups, folder)
     const isNew = lstatSync(directory, { throwIfNoEntry: false }) === undefined
     const inDirectory = (work: (path: string) => void) => {
-      const pinned = openDirectory(directory)
-      if (typeof pinned === 'string') return
+      const handle = openDirectory(directory)
+      if (typeof handle === 'string') return
       try {
-        work(pinned.path)
+        work(handle.path)
       } catch (error) {
         if (errorCode(error) !== 'ENOENT') throw error
       } finally {
-        pinned.close()
+        handle.close()
       }
     }
     const undo = () => {
@@ -111,8 +111,8 @@ export function createPeriodicAgents(
     const known = table.find(name)
     const group = transaction.group(folder)
     const chat = jid ?? group?.jid ?? `local:${folder}`
-    const holder = transaction.groupByJid(chat)
-    if (holder && holder.folder !== folder) {
+    const chatOwner = transaction.groupByJid(chat)
+    if (chatOwner && chatOwner.folder !== folder) {
       return refused('conflict', 'Another group has this chat already. Choose another, or leave it out.')
     }
     if (!known && transaction.isFolderTaken(folder)) {

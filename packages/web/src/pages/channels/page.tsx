@@ -21,7 +21,7 @@ export function ChannelsPage() {
   const waiting = (pairings.value ?? []).filter(({ status }) => status === 'open')
   return (
     <PageFrame title="Channels" hint="The chat apps that people reach their agents by">
-      <Waiting value={channels.value} trouble={channels.trouble} />
+      <Waiting value={channels.value} error={channels.error} />
       {waiting.length > 0 && (
         <section>
           <h2>Asking to be let in</h2>
@@ -57,7 +57,7 @@ function State({ channel }: { channel: ChannelState }) {
 function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () => void }) {
   const { name, title, added, since, last_error, problem, limited_until, confirm } = channel
   const mayChange = useMay('admin')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const [asked, setAsked] = useState<'add' | 'remove'>()
   // No event says that a connection was made, or that there is another code to scan.
   const isUnderWay = added && channel.connected === false && problem === null
@@ -114,8 +114,8 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
         </div>
       )}
       {asked === undefined && (
-        <p className="trouble" role="alert">
-          {trouble}
+        <p className="error" role="alert">
+          {error}
         </p>
       )}
       {asked === 'add' && <AddChannel channel={channel} close={() => setAsked(undefined)} done={changed} />}
@@ -124,7 +124,7 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
           title={`Remove ${title}?`}
           action={`Remove ${title}`}
           isBusy={isBusy}
-          trouble={trouble}
+          error={error}
           confirm={remove}
           close={() => setAsked(undefined)}
         >
@@ -138,7 +138,7 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
 function Asking({ pairing, changed }: { pairing: Pairing; changed: () => void }) {
   const { jid, code, name, is_group, sender, sender_name, channel, asked_at } = pairing
   const mayChange = useMay('admin')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const [isOpen, setOpen] = useState(false)
   const refuse = async () => {
     if (!(await attempt(() => change('POST', `/api/host/pairings/${encodeURIComponent(jid)}/deny`)))) return
@@ -165,8 +165,8 @@ function Asking({ pairing, changed }: { pairing: Pairing; changed: () => void })
           </button>
         </div>
       )}
-      <p className="trouble" role="alert">
-        {trouble}
+      <p className="error" role="alert">
+        {error}
       </p>
       {isOpen && <LetIn pairing={pairing} close={() => setOpen(false)} done={changed} />}
     </li>

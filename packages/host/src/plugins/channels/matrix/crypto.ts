@@ -1,6 +1,6 @@
 import type * as Library from '@matrix-org/matrix-sdk-crypto-wasm'
 import { z } from 'zod'
-import { createTurns } from '../../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../../base/keyed-queue.ts'
 import { type Client, MatrixRefusal } from './client.ts'
 import type { KeyStore, Session } from './key-store.ts'
 import type { MatrixSettings } from './kind.ts'
@@ -71,7 +71,7 @@ export async function openCrypto(options: {
   const { Untrusted, CrossSigned } = library.TrustRequirement
   const trust = new library.DecryptionSettings(settings.unverified ? Untrusted : CrossSigned)
   // The library asks for one request of a room at a time, and so it is for those that belong to none.
-  const turns = createTurns()
+  const queue = createWorkQueue()
   const everybody = ''
   /** an identity of the account says that this device is ours */
   let isVouched = false
@@ -83,7 +83,7 @@ export async function openCrypto(options: {
       await machine.markRequestAsSent(request.id, request.type, JSON.stringify(answer))
   }
   const tellAll = () =>
-    turns.run(everybody, undefined, async () => {
+    queue.run(everybody, undefined, async () => {
       for (const request of await machine.outgoingRequests()) await tell(request)
       await keys.save()
     })
@@ -174,7 +174,7 @@ export async function openCrypto(options: {
     },
     track,
     encrypt: (room, type, content, users) =>
-      turns.run(room, undefined, async () => {
+      queue.run(room, undefined, async () => {
         await track(users)
         const claim = await machine.getMissingSessions(idsOf(users, library))
         if (claim) await tell(claim)
@@ -213,7 +213,7 @@ export async function openCrypto(options: {
     },
     save: keys.save,
     async close() {
-      await turns.stop(new Error('The channel is closing.'))
+      await queue.stop(new Error('The channel is closing.'))
       await keys.save()
       machine.close()
     },
