@@ -302,7 +302,9 @@ export function channelContract(options: {
       host.tell(direct, '👍', { kind: 'reaction', messageId: null })
       if (does('reactions')) {
         await until(async () => (await platform.shown(direct)).some(one => one.reactions?.includes('👍')))
-        host.tell(direct, 'bought')
+        const told = host.tell(direct, 'bought')
+        // People see it a moment before the host has noted under which id.
+        await until(() => host.message(told)?.status === 'sent')
         const ours = (await arrived(direct, 'bought')).find(({ text }) => text === 'bought')
         await platform.react?.(platform.ann, direct, ours?.id ?? '', '🎉')
         await until(() => host.notes().some(({ text }) => text.includes('🎉') && text.includes('bought')))
