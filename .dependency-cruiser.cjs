@@ -142,12 +142,12 @@ module.exports = {
     {
       name: 'sqlite-stays-in-store',
       comment:
-        'one room knows how things are stored; the lock of a data directory is a lock of SQLite, and each group’s memories, and the keys of a linked WhatsApp device, are a database of their own',
+        'one room knows how things are stored; the lock of a data directory is a lock of SQLite; each group’s memories and the keys of Matrix and WhatsApp are databases of their own',
       severity: 'error',
       from: {
         path: '^packages/(host|cli)/src',
         pathNot: [
-          '^packages/host/src/(store/|base/(lock-file|sqlite)|plugins/memory/database/|plugins/channels/whatsapp/session)',
+          '^packages/host/src/(store/|base/(lock-file|sqlite)|plugins/memory/database/|plugins/channels/(whatsapp/session|matrix/key-store))',
           '\\.test\\.ts$',
         ],
       },

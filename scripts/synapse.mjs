@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 const cache = fileURLToPath(new URL('../.cache', import.meta.url))
 const place = join(cache, 'synapse')
 const work = join(cache, `synapse-${process.pid}`)
+const apt = 'apt-get'
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg'
 /** all of it together; a good line takes a minute */
 const limitMs = 600_000
@@ -22,7 +23,7 @@ const isThere = path => statSync(path, { throwIfNoEntry: false }) !== undefined
 /** The mirror that this machine gets Debian from. */
 function findMirror() {
   const format = '$(ORIGIN) $(LABEL) $(REPO_URI)'
-  const { stdout } = spawnSync('apt-get', ['indextargets', '--format', format, 'Created-By: Packages'], {
+  const { stdout } = spawnSync(apt, ['indextargets', '--format', format, 'Created-By: Packages'], {
     encoding: 'utf8',
   })
   const found = (stdout ?? '').split('\n').find(line => line.startsWith('Debian Debian '))
@@ -85,9 +86,9 @@ async function unpack(files, into, signal) {
 async function bring(signal, step) {
   const options = aptOptions(findMirror())
   step('reading the list of packages')
-  await run('apt-get', [...options, '-qq', 'update'], signal)
+  await run(apt, [...options, '-qq', 'update'], signal)
   step('downloading about 65 MB')
-  await run('apt-get', [...options, '-qq', '-y', '--download-only', 'install', 'matrix-synapse'], signal)
+  await run(apt, [...options, '-qq', '-y', '--download-only', 'install', 'matrix-synapse'], signal)
   const files = readdirSync(join(work, 'archives')).filter(name => name.endsWith('.deb'))
   step(`unpacking ${files.length} packages`)
   const tree = join(work, 'tree')

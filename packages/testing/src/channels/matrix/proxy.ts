@@ -15,11 +15,11 @@ export interface Proxy {
   down(): Promise<void>
   up(): Promise<void>
 }
-export interface Asked {
+interface Asked {
   method: string
   path: string
 }
-export interface Answer {
+interface Answer {
   status: number
   body: object
 }

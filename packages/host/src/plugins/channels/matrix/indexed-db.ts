@@ -1,3 +1,5 @@
+import type * as Library from 'fake-indexeddb'
+
 /** An IndexedDB in memory, and what has changed in it. */
 
 /** As far as it is used here; TypeScript has IndexedDB only for browsers. */
@@ -105,7 +107,7 @@ const globals = [
   'IDBKeyRange',
   'IDBOpenDBRequest',
   'IDBRequest',
-] as const
+] as const satisfies (keyof typeof Library)[]
 
 /** The crypto library looks for IndexedDB where a browser has it. What it finds there has to be the one that is watched. */
 export function offer(idb: IndexedDb & Partial<Record<(typeof globals)[number], unknown>>): void {

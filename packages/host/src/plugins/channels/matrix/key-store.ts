@@ -53,7 +53,7 @@ const identitySchema = z.object({
   selfSigning: z.string(),
   userSigning: z.string(),
 })
-export type Identity = z.output<typeof identitySchema>
+type Identity = z.output<typeof identitySchema>
 type Fact = 'session' | 'schema' | 'identity'
 
 const schemaSchema = z.object({
