@@ -1,3 +1,5 @@
+import type { HostWithChannel } from './host.ts'
+
 /**
  * A chat platform as the contract suite needs it: a real server, or a stand-in written from the vendor's documentation.
  * What a platform cannot do is left out, and the suite then expects the channel to do without.
@@ -20,6 +22,8 @@ export interface Platform {
   up(): Promise<void>
   close(): Promise<void>
 
+  /** is given each host that is opened on it: some platforms are within the host, or call it themselves */
+  meet?(host: HostWithChannel): void
   /** somebody presses a button of ours, by what it says */
   press?(by: Person, jid: string, id: string, label: string): Promise<void>
   edit?(by: Person, jid: string, id: string, text: string): Promise<void>
