@@ -38,6 +38,8 @@ const tests = [
     without: 'tests of e-mail',
   },
   { package: 'opensmtpd', program: 'smtpd', service: true, without: 'tests of e-mail' },
+  { package: 'prosody', service: true, without: 'tests of XMPP on a real server' },
+  { package: 'ngircd', service: true, without: 'tests of IRC on a real server' },
 ]
 
 /**

@@ -61,6 +61,19 @@ test('no more than fifty wait at a time', async () => {
   expect(store.chats.pairings()).toHaveLength(50)
 })
 
+test('who has asked in vain for a week makes room for others', async () => {
+  const { ask, store } = await open()
+  for (let i = 0; i < 60; i++) ask(String(i))
+  for (const row of store.chats.pairings().slice(0, 10)) {
+    store.chats.forgetPairing(row.jid)
+    store.chats.ask({ ...row, askedAt: 1 })
+  }
+  ask('100')
+  const left = store.chats.pairings().map(({ jid }) => jid)
+  expect(left).toHaveLength(41)
+  expect(left).toContain('phone:100')
+})
+
 test('channels without pairing keep silent', async () => {
   const { ask, store, said } = await open(phone({ pairs: false }))
   ask()

@@ -32,8 +32,11 @@ interface PairingTerms {
   requiresTrigger?: boolean | undefined
 }
 
-/** Anybody who finds the bot can ask. */
+/** Anybody who finds the bot can ask: so many of a channel wait at a time, and only for so long. */
 const openAtMost = 50
+const openForMs = 7 * 86_400_000
+/** chats that were let in or refused; one that is forgotten may ask again */
+const settledAtMost = 1000
 const outsiders = { corrupted: true, secret: false } as const
 const spoken = /^(pair|refuse)\s+([A-Za-z0-9-]{4,12})(?:\s+(\S+))?(?:\s+(\S.*))?$/i
 
@@ -77,7 +80,9 @@ export function createPairing(options: PairingOptions): Pairing {
       const known = chats.known(said.jid)
       const isGroup = known?.isGroup ?? false
       if (isGroup && !said.mentioned) return
-      if (chats.pairing(said.jid) || chats.pairings('open').length >= openAtMost) return
+      chats.prunePairings({ openSince: now() - openForMs, settledAtMost })
+      const open = chats.pairings('open').filter(row => row.channel === channel)
+      if (chats.pairing(said.jid) || open.length >= openAtMost) return
       const row: PairingRow = {
         jid: said.jid,
         channel,

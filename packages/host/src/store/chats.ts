@@ -26,6 +26,8 @@ export interface ChatStore {
   /** the oldest first */
   pairings(status?: PairingRow['status']): readonly PairingRow[]
   settle(jid: string, change: Pick<PairingRow, 'status' | 'decidedAt' | 'decidedBy'>): void
+  /** forgets those that have waited since before `openSince`, and the oldest of those that were settled */
+  prunePairings(keep: { openSince: number; settledAtMost: number }): void
   /** it may ask again; whether there was one */
   forgetPairing(jid: string): boolean
 
@@ -73,6 +75,14 @@ export function createChatTables({ sql, atomically }: Connection) {
       atomically(() => {
         const { text, values } = pairingTable.set(change)
         sql(`UPDATE pairings SET ${text} WHERE jid = ?`).run(...values, jid)
+      }),
+    prunePairings: ({ openSince, settledAtMost }) =>
+      atomically(() => {
+        sql("DELETE FROM pairings WHERE status = 'open' AND asked_at < ?").run(openSince)
+        sql(
+          `DELETE FROM pairings WHERE jid IN (SELECT jid FROM pairings WHERE status <> 'open'
+           ORDER BY decided_at DESC LIMIT -1 OFFSET ?)`,
+        ).run(settledAtMost)
       }),
     forgetPairing: jid => atomically(() => sql('DELETE FROM pairings WHERE jid = ?').run(jid).changes > 0),
     recall: (channel, key) => {

@@ -86,9 +86,11 @@ export function quoteIn(message: APIMessage, ourselves: Ourselves): Incoming['qu
   if (message.type !== answered) return undefined
   if (!referenced_message)
     return message_reference?.message_id === undefined ? undefined : { id: message_reference.message_id }
+  const { author, webhook_id } = referenced_message
+  const isPerson = author.id !== ourselves.user && webhook_id === undefined && !author.bot
   return {
     id: referenced_message.id,
-    senderName: personOf(referenced_message.author).senderName,
+    ...(isPerson && personOf(author)),
     text: wordsOf(referenced_message, ourselves),
   }
 }

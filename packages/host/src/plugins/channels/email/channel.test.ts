@@ -195,10 +195,9 @@ describe(`What people write by e-mail${needs}`, () => {
       'plain',
       'last',
     ])
-    expect(host.heard(direct)[0]).toMatchObject({
-      thread: '<0@agents.test>',
-      quote: { id: '<0@agents.test>', text: 'Tea?' },
-    })
+    // Nobody vouches for what a mail quotes, unless we have said or heard it.
+    expect(host.heard(direct)[0]?.quote).toEqual({ id: '<0@agents.test>' })
+    expect(host.heard(direct)[0]?.thread).toBe('<0@agents.test>')
   })
 
   attempt('may be odd, large or nested without end: it is heard, or the reason why not', async () => {
