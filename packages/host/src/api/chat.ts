@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { version } from '../base/version.ts'
+import { isShownIn } from '../chat/approvals/approvers.ts'
 import { byId, cardOf as cardOfApproval } from '../chat/approvals/card.ts'
 import type { ChatEvent } from '../chat/feed.ts'
 import { type ChatEntry, cardOf, readHistory } from '../chat/history.ts'
@@ -157,9 +158,9 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
     answer: wholeApprovalAnswer,
     handle(context, { params }) {
       const { store, config, chats } = context
-      const { folder, jid } = groupOf(context, params.jid)
+      const chat = groupOf(context, params.jid)
       const row = byId(store.approvals, params.id)
-      if (row?.jid !== jid || row.group !== folder) throw notFound('No approval with this id in this chat.')
+      if (!row || !isShownIn(config, row, chat)) throw notFound('No approval with this id in this chat.')
       return wholeOf(config, row, chats.approvals)
     },
   }),

@@ -12,7 +12,11 @@ const endings = {
   withdrawn: 'It is no longer needed.',
 } as const
 
-export const changedQuestion = ({ questions, answers, status }: QuestionRow): string =>
+export const changedQuestion = ({
+  questions,
+  answers,
+  status,
+}: Pick<QuestionRow, 'questions' | 'answers' | 'status'>): string =>
   [
     ...questions.map(({ question }, index) => {
       const given = answers[index]

@@ -18,9 +18,15 @@ export interface GroupInChat {
   requires_trigger?: boolean
 }
 
+/** A platform that people add, or a channel that they need not add; one that is not loaded is the web chat of every host. */
+export type TestedKind = Pick<ChannelKind, 'name' | 'title' | 'settings' | 'library'> &
+  Partial<Pick<ChannelKind, 'load'>>
+
+export type HostWithChannel = Awaited<ReturnType<typeof openHost>>
+
 /** Chats, outbox and store as in a daemon, on a directory that may be opened again, with one channel. */
 export async function openHost(options: {
-  kind: ChannelKind
+  kind: TestedKind
   settings: Record<string, unknown>
   groups: readonly GroupInChat[]
   directory?: string
@@ -34,7 +40,7 @@ export async function openHost(options: {
   for (const { folder } of options.groups) mkdirSync(join(layout.groups, folder), { recursive: true })
   const config = { ...configSchema.parse({ timezone: 'UTC', ...options.config }), data: directory }
   const log = pino({ level: process.env.HATCHWAY_TEST_LOG ?? 'silent' })
-  const module = await kind.load()
+  const module = await kind.load?.()
   let files: Attachments | undefined
   const channelOptions = {
     settings: kind.settings.parse(options.settings),
@@ -45,12 +51,12 @@ export async function openHost(options: {
     log,
     now: Date.now,
   }
-  const channel = module.open(channelOptions)
+  const opened = module?.open(channelOptions)
   const rig = await openChats({
     groups: options.groups.map(({ folder, ...group }) => groupOf(folder, group)),
     directory,
     config: options.config,
-    channels: [channel],
+    channels: opened ? [opened] : [],
     said: () => outbox.kick(),
     files: (store, positions) => {
       files = createAttachments({
@@ -69,6 +75,7 @@ export async function openHost(options: {
     },
   })
   const { store, chats, positions } = rig
+  const channel = opened ?? chats.web
   for (const group of store.groups()) createGroupDirectories(layout, group, undefined)
   const outbox = createOutbox({
     store,
@@ -99,7 +106,7 @@ export async function openHost(options: {
     command: rig.command,
     /** what its requests have come to */
     sent: rig.sent,
-    check: () => module.check(channelOptions),
+    check: async () => module?.check(channelOptions) ?? '',
     /** as a killed process leaves it: nothing more is stored */
     kill: () => end(rig.kill),
     stop: () => end(() => {}),

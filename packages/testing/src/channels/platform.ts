@@ -1,4 +1,5 @@
 import type { Confirmation } from '../../../host/src/chat/channels/types.ts'
+import type { HostWithChannel } from './host.ts'
 
 /**
  * A chat platform as the contract suite needs it: a real server, or a stand-in written from the vendor's documentation.
@@ -24,6 +25,8 @@ export interface Platform {
 
   /** the operator scans or types what the channel shows, in the platform's own app; once for each value */
   confirm?(what: Confirmation): Promise<void>
+  /** is given each host that is opened on it: some platforms are within the host, or call it themselves */
+  meet?(host: HostWithChannel): void
   /** somebody presses a button of ours, by what it says */
   press?(by: Person, jid: string, id: string, label: string): Promise<void>
   edit?(by: Person, jid: string, id: string, text: string): Promise<void>

@@ -16,13 +16,16 @@ export const lockFolder = (kind: string): string =>
 const placesOf = (layout: Layout, kind: string): string[] => [join(layout.channels, kind), lockFolder(kind)]
 
 /** The folder in whose `node_modules` all of its packages are; undefined: they are not installed. */
-export function findLibrary(layout: Layout, { name, library = [] }: ChannelKind): string | undefined {
+export function findLibrary(
+  layout: Layout,
+  { name, library = [] }: Pick<ChannelKind, 'name' | 'library'>,
+): string | undefined {
   return placesOf(layout, name).find(place =>
     library.every(one => existsSync(join(place, 'node_modules', one, 'package.json'))),
   )
 }
 
-export function createLibrary(layout: Layout, kind: ChannelKind) {
+export function createLibrary(layout: Layout, kind: Pick<ChannelKind, 'name' | 'title' | 'library'>) {
   return async <T>(name: string): Promise<T> => {
     const place = findLibrary(layout, kind)
     if (place === undefined)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Refusal, refusal } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Layout } from '../../base/layout.ts'
-import type { Channel, ChannelStatus } from '../../chat/channels/types.ts'
+import { type Channel, type ChannelStatus, DeliveryError } from '../../chat/channels/types.ts'
 import type { ChatStore } from '../../store/types.ts'
 import { type Account, type Accounts, openAccounts } from './accounts.ts'
 import { installChannel } from './install.ts'
@@ -20,6 +20,11 @@ export interface ChannelManager {
   test(kind: string): Promise<Added>
   remove(kind: string): Promise<boolean>
   start(): Promise<void>
+  /**
+   * One for each kind, which holds back what is for a channel that somebody has added and that is not open, or cannot be
+   * used. Without it the log, which reaches every chat, would have it.
+   */
+  unopened: readonly Channel[]
 }
 
 export interface ListedChannel {
@@ -47,12 +52,25 @@ export interface ManagerOptions {
   now(): number
 }
 
+/** A host opens its channels within a few of these. */
+const unopenedMs = 500
+
 export function createManager(options: ManagerOptions): ChannelManager {
   const { layout, log, now, readFile, assistant } = options
   let opened: Accounts | undefined
   const accounts = () => {
     opened ??= openAccounts(options.folder(), layout.staging)
     return opened
+  }
+  let added: Set<string> | undefined
+  /** which kinds somebody has added; asked for each message, so they are not read each time */
+  const isAdded = () => {
+    added ??= new Set(
+      accounts()
+        .all()
+        .map(({ kind }) => kind),
+    )
+    return added
   }
   const running = new Map<string, { channel: Channel; detach(): Promise<void> }>()
   const problems = new Map<string, string>()
@@ -143,6 +161,22 @@ export function createManager(options: ManagerOptions): ChannelManager {
     running.set(name, { channel, detach: await options.attach(channel) })
   }
 
+  const unopenedOf = ({ name, title }: ChannelKind): Channel => {
+    const holdBack = async () => {
+      const problem = problems.get(name)
+      if (problem !== undefined) throw new Error(problem)
+      throw new DeliveryError(`${title} is not open yet.`, { retryAfterMs: unopenedMs })
+    }
+    return {
+      name,
+      messageLimit: Number.POSITIVE_INFINITY,
+      reaches: jid => jid.startsWith(`${name}:`) && isAdded().has(name),
+      problem: () => problems.get(name),
+      send: holdBack,
+      edit: holdBack,
+    }
+  }
+
   const unknown = (name: string) =>
     ({
       ok: false,
@@ -153,6 +187,7 @@ export function createManager(options: ManagerOptions): ChannelManager {
     }) as const
 
   return {
+    unopened: kinds.map(unopenedOf),
     list: () =>
       kinds.map(kind => {
         const channel = running.get(kind.name)?.channel
@@ -173,6 +208,7 @@ export function createManager(options: ManagerOptions): ChannelManager {
       if (!checked.ok) return checked
       const account = { kind: name, settings }
       accounts().put(account)
+      isAdded().add(name)
       await begin(account)
       return checked
     },
@@ -190,6 +226,7 @@ export function createManager(options: ManagerOptions): ChannelManager {
     async remove(name) {
       await take(name)
       const wasThere = accounts().remove(name)
+      isAdded().delete(name)
       rmSync(join(options.folder(), name), { recursive: true, force: true })
       options.memory.forgetChannel(name)
       return wasThere

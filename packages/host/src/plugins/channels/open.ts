@@ -18,7 +18,7 @@ export function open(host: BuiltInHost<ChannelsSettings>): Contributions {
   })
   return {
     routes: bindRoutes(channelRoutes, manager),
-    // Before files are taken: the first message to deliver finds its channel.
+    channels: host.isDaemon ? manager.unopened : [],
     start: () => manager.start(),
   }
 }

@@ -1,11 +1,15 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
+import { channelContract } from '../../../../testing/src/channels/contract.ts'
+import { openWebhook, webhookChat } from '../../../../testing/src/channels/webhook/platform.ts'
 import { hostWith } from '../../chat/channels/testing.ts'
 import type { Incoming } from '../../chat/channels/types.ts'
 import type { MessageRow } from '../../store/types.ts'
 import { createWebhookChannel } from './channel.ts'
 import { webhookSchema } from './settings.ts'
 import { checkSignature, sign } from './signature.ts'
+
+channelContract({ kind: webhookChat, does: ['absence', 'outage'], open: openWebhook })
 
 const secret = 'a secret that is long enough'
 const at = 1_700_000_000_000
