@@ -8,7 +8,7 @@ await client.connect(
   new StdioClientTransport({
     command: '/opt/hatchway/node',
     args: ['/opt/hatchway/agent.mjs', 'mcp'],
-    env: { ...process.env },
+    env: { ...process.env } as Record<string, string>,
     stderr: 'inherit',
   }),
 )
