@@ -216,7 +216,11 @@ export function createChats(options: {
       reactedTo({ jid, group, messageId }) {
         if (messageId !== null && !/^\d{12}$/.test(messageId)) return messageId
         const { rows } = store.agents.latestIncoming({ group, jid, limit: 200, characters: mostCharacters })
-        const row = messageId === null ? rows.at(-1) : rows.find(({ id }) => id === Number(messageId))
+        const row =
+          messageId === null
+            ? // What the host itself told the agent is on no platform.
+              rows.findLast(({ channel }) => channel !== 'host')
+            : rows.find(({ id }) => id === Number(messageId))
         return row?.externalId ?? messageId
       },
     },
