@@ -214,8 +214,11 @@ export async function openCrypto(options: {
     save: keys.save,
     async close() {
       await queue.stop(new Error('The channel is closing.'))
-      await keys.save()
-      machine.close()
+      try {
+        await keys.save()
+      } finally {
+        machine.close()
+      }
     },
   }
 }

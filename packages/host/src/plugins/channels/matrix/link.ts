@@ -80,8 +80,11 @@ async function linkWith(keys: KeyStore, options: LinkOptions): Promise<Link> {
   let isStarted = false
 
   const close = async () => {
-    await crypto.close()
-    await keys.close()
+    try {
+      await crypto.close()
+    } finally {
+      await keys.close()
+    }
   }
 
   return {

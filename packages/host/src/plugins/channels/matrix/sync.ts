@@ -92,7 +92,7 @@ export async function receive(
   while (!signal.aborted) {
     const since = host.recall(place)
     const query = {
-      filter: filterOf(since === undefined ? 1 : 100),
+      filter: filterOf(since === undefined ? 1 : 50),
       // The first is not held back: it shows whether we are let in.
       timeout: String(isFirst ? 0 : holdMs),
       ...(since !== undefined && { since }),

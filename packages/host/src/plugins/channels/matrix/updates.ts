@@ -40,7 +40,9 @@ export function createUpdates(options: UpdateOptions): Updates {
     const by = personIn(room, event.sender)
     const card = recallCard(host, reaction.to)
     const press = card && pressIn(card, reaction.emoji)
-    if (card && press) await pressed(by, card.id, press)
+    // The room may have been encrypted since: a reaction, which is not, decides nothing any more.
+    const counts = press && !('decision' in press && room.isEncrypted)
+    if (card && counts) await pressed(by, card.id, press)
     else await host.reacted({ ...by, ...reaction })
   }
   const pressed = async (by: Person, id: string, press: Press) => {
@@ -117,27 +119,27 @@ function createHearing({ host, client, crypto, us }: UpdateOptions) {
     }
   }
 
+  /** What a message says; undefined: it is gone, or cannot be trusted to be its sender's. */
+  const bodyOf = async (room: Room, raw: object & { type?: unknown }): Promise<string | undefined> => {
+    const isEncrypted = raw.type === 'm.room.encrypted'
+    if (room.isEncrypted && !isEncrypted) return undefined
+    try {
+      return text(eventIn(isEncrypted ? await crypto.decrypt(room.id, raw) : raw)?.content.body)
+    } catch (error) {
+      if (error instanceof Unreadable) return undefined
+      throw error
+    }
+  }
   const answered = async (room: Room, id: string | undefined) => {
     if (id === undefined) return undefined
+    const path = ['v3', 'rooms', room.id, 'event', id]
     try {
-      const raw = await client.ask(z.record(z.string(), z.unknown()), 'GET', [
-        'v3',
-        'rooms',
-        room.id,
-        'event',
-        id,
-      ])
-      const isEncrypted = raw.type === 'm.room.encrypted'
-      const event = eventIn(isEncrypted ? await crypto.decrypt(room.id, raw) : raw)
-      const isOurs = raw.sender === us
+      const raw = await client.ask(z.record(z.string(), z.unknown()), 'GET', path)
       const sender = text(raw.sender)
-      return {
-        isOurs,
-        quote: { id, senderName: sender && room.nameOf(sender), text: event && text(event.content.body) },
-      }
+      const quote = { id, senderName: sender && room.nameOf(sender), text: await bodyOf(room, raw) }
+      return { isOurs: sender === us, quote }
     } catch (error) {
-      const isGone = error instanceof Unreadable || (error instanceof MatrixRefusal && error.isFinal)
-      if (!isGone) throw error
+      if (!(error instanceof MatrixRefusal && error.isFinal)) throw error
       return { isOurs: false, quote: { id } }
     }
   }
