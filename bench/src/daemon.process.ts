@@ -28,6 +28,7 @@ serve({
     })
     startedAt = process.hrtime.bigint()
     daemon = startDaemon(options)
+    if (options.telegram) void daemon.onSaid(text => log.add(text, process.hrtime.bigint()))
   },
 
   ready: () => daemon?.ready,

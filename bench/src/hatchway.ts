@@ -30,6 +30,8 @@ export interface HatchwayOptions {
   record: 'names' | 'count'
   /** left out: only the hatch is measured, and nobody answers people; otherwise the first group is the main one */
   agents?: AgentSettings
+  /** the groups' chats are on Telegram, and whatever is said in them is written down as it is stored, by its text */
+  telegram?: boolean
   /** whether there is a service that gives back what it gets */
   services?: boolean
   /** where the names of committed files are written down, for when the daemon is killed */
@@ -58,6 +60,7 @@ export const asHatchwayOptions = (value: unknown): HatchwayOptions => {
     dialect: oneOf(fields.dialect, ['hatchway', 'nanoclaw']),
     quotas: oneOf(fields.quotas, ['default', 'unlimited']),
     record: oneOf(fields.record, ['names', 'count']),
+    ...(fields.telegram === true ? { telegram: true } : {}),
     ...(fields.services === true ? { services: true } : {}),
     ...(fields.ledger === undefined ? {} : { ledger: asText(fields.ledger) }),
     ...(fields.agents === undefined ? {} : { agents: asAgentSettings(fields.agents) }),

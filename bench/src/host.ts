@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import * as host from '@hatchway/host'
 import type { ChatEventAnswer } from '@hatchway/host/api'
+import { z } from 'zod'
 import type { HatchwayOptions } from './hatchway.ts'
-import { chatJidOf, folderOf, jidOf } from './messages.ts'
+import { chatJidOf, folderOf, jidOf, telegramJidOf } from './messages.ts'
 
 /** With sandbox.ts, the only file of the benchmark that knows Hatchway's own API. */
 export interface Daemon {
@@ -10,6 +11,8 @@ export interface Daemon {
   /** why agents cannot be started, if so */
   agentsReady(): Promise<string | undefined>
   sessions(): Promise<number>
+  /** whatever people say from now on, once it is stored, by its text */
+  onSaid(stored: (text: string) => void): Promise<void>
   stop(): Promise<void>
 }
 
@@ -38,12 +41,13 @@ export const configOf = ({ data, durability, quotas, agents, services }: Hatchwa
 export const registerGroups = async (options: HatchwayOptions): Promise<void> => {
   // each registration is a commit of its own; that they survive a power loss is not what is measured
   const config = await configOf({ ...options, durability: 'process' })
-  const { dialect, agents } = options
+  const { dialect, agents, telegram } = options
+  const jidFor = telegram ? telegramJidOf : agents === undefined ? jidOf : chatJidOf
   await host.registerGroups(
     config,
     Array.from({ length: options.groups }, (_, group) => ({
       folder: folderOf(group),
-      jid: agents === undefined ? jidOf(group) : chatJidOf(group),
+      jid: jidFor(group),
       name: folderOf(group),
       main: agents !== undefined && group === 0,
       dialect,
@@ -62,8 +66,27 @@ export const startDaemon = (options: HatchwayOptions): Daemon => {
       return choice.sandbox === undefined ? choice.reason : undefined
     },
     sessions: async () => (await daemon).host.agents()?.queue.running().length ?? 0,
+    async onSaid(stored) {
+      const { chats } = (await daemon).host
+      chats?.feed.subscribe(({ event }) => {
+        if (event.kind === 'entry' && event.entry.direction === 'in') stored(event.entry.text)
+      })
+    },
     stop: async () => (await daemon).stop(),
   }
+}
+
+/** As `hatchway channels add` does it. */
+export const addChannel = async (
+  data: string,
+  kind: string,
+  settings: Record<string, unknown>,
+): Promise<void> => {
+  const config = await host.loadConfig({ data, cwd: data, env: {} })
+  const { connect } = await import('@hatchway/host/api')
+  const client = await connect(config)
+  await client.post('/channels', { kind, settings }, z.unknown())
+  await client.close()
 }
 
 export interface Chat {

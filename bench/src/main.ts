@@ -8,6 +8,7 @@ import { writeDocs } from './docs.ts'
 import { describeMachine, quietEnough, shareInUse } from './machine.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import type { Row, RowResult } from './row.ts'
+import { channels } from './rows/channels.ts'
 import { chat } from './rows/chat.ts'
 import { consoleRow } from './rows/console.ts'
 import { drain } from './rows/drain.ts'
@@ -34,6 +35,7 @@ const rows: readonly Row[] = [
   idle,
   memory,
   chat,
+  channels,
   mcp,
   session,
   recall,

@@ -7,6 +7,10 @@ export const jidOf = (group: number) => `${folderOf(group)}@bench`
 /** Where a person and an agent talk: a chat of the daemon's own. */
 export const chatJidOf = (group: number) => `local:${folderOf(group)}`
 
+/** A chat with one person, who has this number. */
+export const personOf = (group: number) => 601 + group
+export const telegramJidOf = (group: number) => `telegram:${personOf(group)}`
+
 const bytes = 200
 
 /** Exactly 200 bytes: a message as a NanoClaw container writes it. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../../testing/src/until.ts'
 import { openStore } from '../../store/sqlite.ts'
 import type { MessageRow, NewMessage, Settled, Store } from '../../store/types.ts'
@@ -34,7 +34,7 @@ function channelOf(
   }
 }
 
-async function open(channels: readonly Channel[]) {
+async function open(channels: readonly Channel[], intakeIsBusy = () => false) {
   const directory = mkdtempSync(join(tmpdir(), 'hatchway-outbox-'))
   const path = join(directory, 'hatchway.db')
   let store: Store = openStore({ path, durability: 'process' })
@@ -46,7 +46,7 @@ async function open(channels: readonly Channel[]) {
       store,
       channelOf: jid => channels.find(channel => channel.reaches(jid)),
       log: pino({ level: 'silent' }),
-      intakeIsBusy: () => false,
+      intakeIsBusy,
       now: () => clock,
       settled: messages => settled.push(...messages),
     })
@@ -97,6 +97,25 @@ async function open(channels: readonly Channel[]) {
 }
 
 const hour = 3_600_000
+
+test('what is said after a rest is not kept waiting, and what follows it is gathered', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const channel = channelOf()
+  // A file that is being handled is no reason to wait for long: it may be the message itself.
+  const { say } = await open([channel], () => true)
+  const passes = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+  await say('chat:1', 'first')
+  await passes(1)
+  expect(channel.sent).toHaveLength(1)
+  await say('chat:1', 'second')
+  await say('chat:2', 'third')
+  await passes(50)
+  expect(channel.sent).toHaveLength(1)
+  await passes(50)
+  expect(channel.sent).toHaveLength(3)
+})
+
 const isAt = (status: MessageRow['status']) => (row: MessageRow | undefined) => row?.status === status
 
 test('files go along with the last part, and alone where there is nothing to say', async () => {

@@ -56,6 +56,8 @@ export function createOutbox(options: {
   const unsaved = new Map<number, Settled & { told: boolean }>()
   let timer: NodeJS.Timeout | undefined
   let timerAt = 0
+  /** A look that found something is followed by a pause, whoever kicks; after it, whoever says something is not kept waiting. */
+  let restsUntil = 0
   let scan: Promise<void> | undefined
   let hasBegun = false
   let stopped = false
@@ -118,7 +120,9 @@ export function createOutbox(options: {
     }
     save()
     if (due.length === 0) return idlePauseMs
-    return busy ? busyPauseMs : gatherMs
+    const pause = busy ? busyPauseMs : gatherMs
+    restsUntil = performance.now() + pause
+    return pause
   }
 
   const wakeIn = (ms: number) => {
@@ -142,7 +146,7 @@ export function createOutbox(options: {
 
   return {
     kick() {
-      if (!stopped && !scan) wakeIn(intakeIsBusy() ? busyPauseMs : gatherMs)
+      if (!stopped && !scan) wakeIn(Math.max(0, restsUntil - performance.now()))
     },
     async stop() {
       stopped = true

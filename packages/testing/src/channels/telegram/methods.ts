@@ -127,6 +127,7 @@ export const methods: Readonly<Record<string, Method>> = {
     can_read_all_group_messages: bot.readsAll,
     supports_inline_queries: false,
   }),
+  deleteWebhook: () => true,
   getWebhookInfo: (_, { bot }) => ({
     url: '',
     has_custom_certificate: false,

@@ -16,8 +16,8 @@ export async function startBotApi() {
   const queries = new Set<string>()
   const notices: { id: string; text: string | undefined }[] = []
   const refusals: (ApiFailure | undefined)[] = []
-  /** what the bots asked for, by method, as they did */
-  const calls: { method: string; given: Record<string, unknown> }[] = []
+  /** what the bots asked for, by method, as they did, and when */
+  const calls: { method: string; given: Record<string, unknown>; at: bigint }[] = []
   let server: Server | undefined
   let port = 0
 
@@ -41,7 +41,7 @@ export async function startBotApi() {
       return
     }
     const given = await parametersOf(request)
-    calls.push({ method: rest, given })
+    calls.push({ method: rest, given, at: process.hrtime.bigint() })
     const method = methods[rest]
     if (rest.startsWith('send') && rest !== 'sendChatAction') {
       const refused = refusals.shift()
