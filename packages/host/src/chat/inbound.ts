@@ -59,6 +59,10 @@ const shownText = 200
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 12)
 const longestQuote = 1000
 const longestName = 100
+const shownName = (name: string): string => oneLine(name).slice(0, longestName).toWellFormed()
+/** A part of what was said may be quoted; anything else is not what was said. */
+const quotedFrom = (said: string, quoted = ''): string =>
+  quoted !== '' && said.includes(quoted) ? quoted : said
 
 export function createInbound(options: {
   store: Pick<Store, 'groups' | 'agents'>
@@ -142,9 +146,9 @@ export function createInbound(options: {
     { id, sender, senderName, text }: Quoted,
   ): { by: string | undefined; text: string | undefined } => {
     const ours = options.sentAs?.(group, id)
-    if (ours) return { by: 'you', text: ours.text === undefined ? undefined : (text ?? ours.text) }
+    if (ours) return { by: 'you', text: ours.text === undefined ? undefined : quotedFrom(ours.text, text) }
     const heard = store.agents.byExternalId(channel, group.jid, id)
-    if (heard?.group === group.folder) return { by: heard.senderName, text: text ?? heard.text }
+    if (heard?.group === group.folder) return { by: heard.senderName, text: quotedFrom(heard.text, text) }
     const isHeard = sender !== undefined && mayWrite(group, { sender })
     return { by: isHeard ? senderName : undefined, text: isHeard ? text : undefined }
   }
@@ -153,7 +157,7 @@ export function createInbound(options: {
     const { by, text } = readable(channel, group, quoted)
     return {
       id: quoted.id,
-      ...(by !== undefined && { senderName: oneLine(by).slice(0, longestName).toWellFormed() }),
+      ...(by !== undefined && { senderName: shownName(by) }),
       ...(text !== undefined && { text: text.slice(0, longestQuote).toWellFormed() }),
     }
   }
@@ -287,7 +291,9 @@ export function createInbound(options: {
       const group = groupOf({ jid })
       const row = group && store.agents.byExternalId(channel, jid, externalId)
       // Nobody changes what somebody else has said.
-      if (!group || row?.sender !== sender || text === row.text) return
+      if (!group || row?.group !== group.folder || row.sender !== sender || text === row.text) return
+      // Whoever is not heard by writing is not heard by changing what they once wrote.
+      if (!mayWrite(group, { sender })) return
       const words = text === null ? '[taken back]' : text.toWellFormed().slice(0, longestText)
       if (store.agents.rewrite(row.id, words)) {
         options.received?.({ ...row, text: words })
@@ -298,8 +304,8 @@ export function createInbound(options: {
         group,
         `changed:${channel}:${externalId}:${digest(words)}`,
         text === null
-          ? `${senderName} has taken back what they had said: ${was}`
-          : `${senderName} has changed what they had said, ${was}, to: ${JSON.stringify(words)}`,
+          ? `${shownName(senderName)} has taken back what they had said: ${was}`
+          : `${shownName(senderName)} has changed what they had said, ${was}, to: ${JSON.stringify(words)}`,
       )
     },
     reacted(channel, { jid, to, emoji, sender, senderName }) {
@@ -310,7 +316,7 @@ export function createInbound(options: {
       note(
         group,
         `reaction:${channel}:${to}:${sender}:${digest(emoji)}`,
-        `${senderName} reacted with ${emoji.slice(0, 32)} to ${what}`,
+        `${shownName(senderName)} reacted with ${emoji.slice(0, 32)} to ${what}`,
       )
     },
     admits: said => {

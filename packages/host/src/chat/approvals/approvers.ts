@@ -39,6 +39,10 @@ export const chatFor = (
   Object.entries(groups).find(([name]) => name.toLowerCase() === folder.toLowerCase())?.[1].approvalChat ??
   jid
 
+/** Whether cards of other groups are shown in this chat. */
+export const showsOthers = ({ groups }: Pick<Config, 'groups'>, jid: string): boolean =>
+  Object.values(groups).some(({ approvalChat }) => approvalChat === jid)
+
 /** Whether a card may be decided in this chat: a chat that another group has got since is not the one it was shown in. */
 export const isShownIn = (
   config: Pick<Config, 'groups'>,

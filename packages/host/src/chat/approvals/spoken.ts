@@ -2,7 +2,7 @@ import { refusal } from '@hatchway/protocol'
 import { textMessage } from '../../store/text-message.ts'
 import type { NewIncoming } from '../../store/types.ts'
 import type { Approvals, ApprovalsOptions } from './approvals.ts'
-import { deciders, isShownIn, mayDecide, nameOf } from './approvers.ts'
+import { deciders, isShownIn, mayDecide, nameOf, showsOthers } from './approvers.ts'
 import { createAttempts } from './attempts.ts'
 import { decisionIn } from './code.ts'
 import type { Decisions } from './decide.ts'
@@ -37,13 +37,14 @@ export function createSpoken(options: ApprovalsOptions, settle: Decisions['settl
     const meant = decisionIn(text)
     if (!meant) return undefined
     const { jid } = group
-    const shown = store.approvals.byCode(jid, meant.code)
+    // Where cards of other groups are shown, theirs may decide; elsewhere a stranger's code is not even looked up.
+    const shown = showsOthers(config, jid) ? store.approvals.byCode(jid, meant.code) : undefined
     const folder = shown && isShownIn(config, shown, group) ? shown.group : group.folder
     if (!mayDecide(config, folder, person)) {
       if (strangers.areTooMany(jid)) return tooMany
       return said => {
         strangers.count(jid)
-        return reply(said, `${nameOf(person)} may not decide that; ${deciders(config, folder)} may.`)
+        return reply(said, `${nameOf(person)} may not decide this. Ask ${deciders(config, folder)}.`)
       }
     }
     if (wrongCodes.areTooMany(jid)) return tooMany

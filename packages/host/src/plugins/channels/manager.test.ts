@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLayout, layoutOf } from '../../base/layout.ts'
@@ -51,6 +51,10 @@ test('what is for a channel that was added waits until it is open, and fails whe
   // Its token is none: that counts as an attempt, and in the end agent and operator are told.
   expect(await attempt()).not.toHaveProperty('retryAfterMs')
   expect(unopened('telegram:1')?.problem?.()).toContain('@BotFather')
+  // A name that is none is no path either.
+  expect(await manager.remove('../accounts')).toBe(false)
+  expect(await manager.remove(`../${basename(folder)}`)).toBe(false)
+  expect(existsSync(folder)).toBe(true)
   await manager.remove('telegram')
   expect(unopened('telegram:1')).toBeUndefined()
 })

@@ -224,6 +224,8 @@ export function createManager(options: ManagerOptions): ChannelManager {
       return check(kind, account.settings)
     },
     async remove(name) {
+      // The name becomes a path.
+      if (!kindOf(name)) return false
       await take(name)
       const wasThere = accounts().remove(name)
       isAdded().delete(name)

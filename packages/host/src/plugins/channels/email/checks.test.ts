@@ -34,6 +34,9 @@ describe('A sender does not count', () => {
     '=',
     'mx.evil.org; dmarc=pass header.from=example.org',
     'mx.agents.org.evil.org; dmarc=pass header.from=example.org',
+    // an address that goes on behind what looks like a domain
+    'mx.agents.org; spf=pass smtp.mailfrom=example.org=x@evil.org; dmarc=none header.from=example.org',
+    'mx.agents.org; dkim=pass header.i=example.org=x@evil.org',
     // another domain, or none
     'mx.agents.org; dmarc=pass header.from=evil.org',
     'mx.agents.org; dmarc=pass header.from=sub.example.org',

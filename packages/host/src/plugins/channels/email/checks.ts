@@ -140,7 +140,8 @@ function propertiesIn(words: readonly string[]): Map<string, string> {
     // The first one counts: what follows could be part of something that was not quoted.
     if (word !== '=' || name === undefined || value === undefined || properties.has(name.toLowerCase()))
       continue
-    properties.set(name.toLowerCase(), unquoted(value))
+    // One that goes on behind another "=" was not quoted, and is nobody's: `victim.org=x@evil.org` is not of victim.org.
+    properties.set(name.toLowerCase(), words[index + 2] === '=' ? '' : unquoted(value))
   }
   return properties
 }

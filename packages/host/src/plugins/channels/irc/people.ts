@@ -20,8 +20,10 @@ export function createPeople(client: IrcClient, mayUseNicknames: boolean) {
     else accounts.delete(fold(nick))
   }
   for (const event of ['join', 'account']) client.on(event, ({ nick, account }) => note(nick, account))
-  for (const event of ['part', 'quit']) client.on(event, ({ nick }) => note(nick, false))
-  client.on('kick', ({ kicked }) => note(kicked, false))
+  /** Once we have left a channel, we are not told any more who has which nickname. */
+  const left = (nick = '') => (fold(nick) === fold(client.user.nick) ? accounts.clear() : note(nick, false))
+  for (const event of ['part', 'quit']) client.on(event, ({ nick }) => left(nick))
+  client.on('kick', ({ kicked }) => left(kicked))
   client.on('nick', ({ nick = '', new_nick }) => {
     note(new_nick, accounts.get(fold(nick)))
     note(nick, false)

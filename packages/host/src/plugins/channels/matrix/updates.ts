@@ -74,7 +74,9 @@ export function createUpdates(options: UpdateOptions): Updates {
 
   return {
     async take(id, given, raw) {
-      if (given.type === 'm.room.tombstone') return options.replaced.announced(id, given)
+      // As an ordinary event anybody could send it; as the room's state only those who may.
+      if (given.type === 'm.room.tombstone')
+        return given.state_key === '' ? options.replaced.announced(id, given) : undefined
       if (given.state_key !== undefined || given.sender === us) return
       const event = await readable(id, given, raw)
       if (!event) return
@@ -101,11 +103,29 @@ const personIn = (room: Room, sender: string): Person => ({
   senderName: room.nameOf(sender),
 })
 
+/** How often in a row a file of somebody could not be had. */
+function createFailures() {
+  const mostAttempts = 3
+  const mostPeople = 1000
+  const counts = new Map<string, number>()
+  return {
+    isLast(person: string): boolean {
+      const count = (counts.get(person) ?? 0) + 1
+      if (counts.size >= mostPeople) counts.clear()
+      if (count < mostAttempts) counts.set(person, count)
+      else counts.delete(person)
+      return count >= mostAttempts
+    },
+  }
+}
+
 /** What somebody said, or said instead. */
 function createHearing({ host, client, crypto, us }: UpdateOptions) {
   /** Fetched only where the host wants it: strangers cause no traffic. */
   const contentOf = ({ from }: NonNullable<Said['file']>) =>
     typeof from === 'string' ? client.download(from) : decryptFile(from, client.download(from.url))
+
+  const failures = createFailures()
 
   /** The file, or a line that says why it is missing. */
   const takeFile = async (by: Person, file: NonNullable<Said['file']>): Promise<Attachment | string> => {
@@ -113,9 +133,10 @@ function createHearing({ host, client, crypto, us }: UpdateOptions) {
       const taken = await host.takeFile(by, { name: file.name, content: contentOf(file) })
       return taken.ok ? taken.attachment : `[${file.name} was not taken: ${taken.error.message}]`
     } catch (error) {
-      // Anything else may be over soon: the message is fetched once more.
-      if (!(error instanceof BrokenFile || (error instanceof MatrixRefusal && error.isFinal))) throw error
-      return `[${file.name} was not taken: ${error.message}]`
+      const isLost = error instanceof BrokenFile || (error instanceof MatrixRefusal && error.isFinal)
+      // Anything else may be over soon: the message is fetched once more. A server that stays down holds up nobody for long.
+      if (!isLost && !failures.isLast(by.jid + by.sender)) throw error
+      return `[${file.name} was not taken: ${error instanceof Error ? error.message : String(error)}]`
     }
   }
 

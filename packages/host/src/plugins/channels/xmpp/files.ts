@@ -21,6 +21,8 @@ export class DownloadFailure extends Error {
 }
 
 const transferMs = 300_000
+/** what others have us fetch: everybody's messages wait meanwhile, as they are noted in their order */
+const downloadMs = 20_000
 /** headers that a slot may ask for, and no others: https://xmpp.org/extensions/xep-0363.html#request */
 const slotHeaders: ReadonlySet<string> = new Set(['authorization', 'cookie', 'expires'])
 
@@ -166,7 +168,7 @@ async function fetchFrom(
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const get = url.protocol === 'https:' ? getSecure : getPlain
-  const until = AbortSignal.any([signal, AbortSignal.timeout(transferMs)])
+  const until = AbortSignal.any([signal, AbortSignal.timeout(downloadMs)])
   get(url, { signal: until, agent: false, ...(lookup && { lookup }) }, resolve).on('error', reject)
   const response = await promise
   if (response.statusCode === 200) return response

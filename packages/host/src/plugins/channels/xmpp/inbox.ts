@@ -47,6 +47,7 @@ type InOrder = (of: string, work: () => Promise<void>) => Promise<void>
 const mostPeople = 1000
 const mostRooms = 100
 const joinAgainMs = 300_000
+const enterAgainMs = 3000
 
 export function createInbox(options: InboxOptions): Inbox {
   const { session, host, ids, people, now } = options
@@ -55,13 +56,25 @@ export function createInbox(options: InboxOptions): Inbox {
   const queue = createQueue(session, closing, options.log)
   const archives = createArchives(session, host, now)
   const files = createFiles(session, closing.signal)
-  const rooms = createRooms({ ...options, nickname: options.nickname })
+  const rooms = createRooms({
+    ...options,
+    // Not at once: a room that does so again and again must not keep us busy.
+    ended: address =>
+      void pause(enterAgainMs, closing.signal).then(() =>
+        closing.signal.aborted ? undefined : inRooms.enter(address),
+      ),
+  })
   const source = { me, archives, hasArchive: false, room: rooms.get }
   const invitations = createInvitations(host)
 
   const accept = (person: string) => {
     if (people.accepted.size < mostPeople) people.accepted.add(person)
-    if (people.asking.delete(person)) void session.send(xml('presence', { to: person, type: 'subscribed' }))
+    if (!people.asking.delete(person)) return
+    session
+      .send(xml('presence', { to: person, type: 'subscribed' }))
+      .catch(error =>
+        options.log.debug({ reason: String(error) }, 'a wish to see our presence was not answered'),
+      )
   }
   const hearing = createHearing({
     ...{ host, ids, source, files },

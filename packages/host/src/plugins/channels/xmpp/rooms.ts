@@ -39,6 +39,8 @@ export function createRooms(options: {
   session: Session
   nickname: string
   log: Logger
+  /** a room is no longer there for us, and nobody wants us out */
+  ended(address: string): void
   /** something that the operator should know, which does not end the connection */
   notice(text: string): void
 }): Rooms {
@@ -78,7 +80,10 @@ export function createRooms(options: {
     room.isJoined = false
     room.occupants.clear()
     const isWanted = ![...wereRemoved].some(code => codes.has(code)) || codes.has(wasError)
-    if (isWanted) return session.fail(new Error(`The room ${room.address} has ended our stay.`))
+    if (isWanted) {
+      log.info({ room: room.address }, 'a room has ended our stay; it is entered again')
+      return options.ended(room.address)
+    }
     // Whoever throws us out does not want us back at once.
     options.notice(
       `Somebody has removed the assistant from the room ${room.address}. Add the channel again to come back.`,
