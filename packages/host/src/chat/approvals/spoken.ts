@@ -41,7 +41,7 @@ export function createSpoken(options: ApprovalsOptions, settle: Decisions['settl
       if (strangers.areTooMany(jid)) return tooMany
       return said => {
         strangers.count(jid)
-        return reply(said, `${nameOf(person)} may not decide that; ${deciders(config, folder)} may.`)
+        return reply(said, `${nameOf(person)} may not decide this. Ask ${deciders(config, folder)}.`)
       }
     }
     if (wrongCodes.areTooMany(jid)) return tooMany
@@ -50,7 +50,7 @@ export function createSpoken(options: ApprovalsOptions, settle: Decisions['settl
       if (row?.group !== folder) {
         wrongCodes.count(jid)
         log.warn({ group: folder, jid, sender: person.sender }, 'a wrong code was said')
-        return reply(said, 'Nothing waits here under this code.')
+        return reply(said, 'No open approval with this code in this chat.')
       }
       if (meant.decision === 'always' && row.action.payload.more > 0) {
         return reply(said, notAllShown(row))
