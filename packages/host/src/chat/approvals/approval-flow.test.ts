@@ -261,7 +261,7 @@ describe('whoever decides', () => {
     await until('they are told', async () => (await host.heard('main')).length === 1)
     expect(await host.heard('main')).toEqual(['Operator may not decide this. Ask ann.'])
     await until('they are told', async () => (await host.heard('family')).length === 1)
-    expect(await host.heard('family')).toEqual(['Nothing waits here under this code.'])
+    expect(await host.heard('family')).toEqual(['No open approval with this code in this chat.'])
     expect(await host.click('family', id, { decision: 'allow' })).toMatchObject({ status: 404 })
     expect(await host.send(`/api/chats/web:family/approvals/${id}`)).toMatchObject({ status: 404 })
     for (const bad of ['0', '-1', 'x', `${id}.0`, '9'.repeat(400), '__proto__', code]) {

@@ -347,7 +347,10 @@ describe('what is said in the chat', () => {
     host.say('main', `allow ${code}`)
     expect(host.say('main', `deny ${code}`, { sender: 'bob', senderName: 'Bob' })).toMatchObject({ ok: true })
     expect(host.say('main', 'allow BCDFG-HJKLM')).toMatchObject({ ok: true, status: 'used' })
-    expect(host.said('main')).toEqual(['Ann (ann) has allowed it.', 'Nothing waits here under this code.'])
+    expect(host.said('main')).toEqual([
+      'Ann (ann) has allowed it.',
+      'No open approval with this code in this chat.',
+    ])
     expect(host.said('family')).toEqual(['hello'])
     // What is no decision is said to the agent, as ever.
     expect(host.say('main', 'allow me to explain')).toMatchObject({ status: 'waiting' })
@@ -357,7 +360,7 @@ describe('what is said in the chat', () => {
     const host = await open({ config: { groups: { ...approvers.groups, family: { approvers: ['ann'] } } } })
     const { seq, code } = await host.want('main', 'hello')
     host.say('family', `allow ${code}`)
-    expect(host.said('family')).toEqual(['Nothing waits here under this code.'])
+    expect(host.said('family')).toEqual(['No open approval with this code in this chat.'])
     expect(host.status(seq)).toBe('open')
     expect(
       host.chats.inbound.decide('test', {
@@ -412,7 +415,7 @@ describe('what is said in the chat', () => {
     expect(host.said('main')).toEqual([])
     const wrong = { externalId: 'y' }
     for (let i = 0; i < 10; i++) host.say('main', 'allow BBBBB-BBBBB', wrong)
-    expect(host.said('main')).toEqual(['Nothing waits here under this code.'])
+    expect(host.said('main')).toEqual(['No open approval with this code in this chat.'])
   })
 
   test('by an approver who may not call the agent decides, and is not heard otherwise', async () => {

@@ -53,7 +53,7 @@ export function createSpoken(options: ApprovalsOptions, settle: Decisions['settl
       if (row?.group !== folder) {
         wrongCodes.count(jid)
         log.warn({ group: folder, jid, sender: person.sender }, 'a wrong code was said')
-        return reply(said, 'Nothing waits here under this code.')
+        return reply(said, 'No open approval with this code in this chat.')
       }
       if (meant.decision === 'always' && row.action.payload.more > 0) {
         return reply(said, notAllShown(row))
