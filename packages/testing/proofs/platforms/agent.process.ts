@@ -8,7 +8,10 @@ await client.connect(
   new StdioClientTransport({
     command: '/opt/hatchway/node',
     args: ['/opt/hatchway/agent.mjs', 'mcp'],
-    env: { ...process.env },
+    // All of it: by default a client passes on only what is harmless to any server.
+    env: Object.fromEntries(
+      Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    ),
     stderr: 'inherit',
   }),
 )
