@@ -1,7 +1,8 @@
 /**
  * Writes the parts of docs/ that follow from the code: docs/schemas/*.json and docs/openapi.json from the schemas that
  * check commands and API answers, and, between markers, the tables in docs/protocol.md and the picture of the host's
- * rooms in docs/architecture.md. With --check nothing is written, and a file that is out of date is an error.
+ * rooms in docs/architecture.md. With --check nothing is written, and a file that is out of date is an error, as is a page
+ * that names a file which does not exist.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,6 +13,7 @@ import { publishedWith } from '../packages/host/src/api/routes.ts'
 import { type Feature, features } from '../packages/host/src/plugins/channels/kind.ts'
 import { kinds } from '../packages/host/src/plugins/channels/kinds.ts'
 import { builtInRoutes } from '../packages/host/src/plugins/routes.ts'
+import { deadPaths } from './named-paths.ts'
 import { roomGraph } from './room-graph.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
@@ -130,7 +132,9 @@ const leftOver = readdirSync(schemaFolder)
 
 if (process.argv.includes('--check')) {
   for (const path of [...outdated, ...leftOver]) console.error(`${path} is out of date: run npm run generate`)
-  if (outdated.length + leftOver.length > 0) process.exitCode = 1
+  const dead = deadPaths()
+  for (const { page, path } of dead) console.error(`${page} names ${path}, which does not exist`)
+  if (outdated.length + leftOver.length + dead.length > 0) process.exitCode = 1
 } else {
   for (const path of leftOver) rmSync(path)
   for (const path of outdated) writeFileSync(path, wanted.get(path) ?? '')

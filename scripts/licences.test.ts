@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { checkLicence, writeLicences } from './licences.ts'
+import { checkInstalled, checkLicence, checkLock, writeLicences } from './licences.ts'
 
 interface Component {
   name: string
@@ -45,9 +45,9 @@ describe.each(['cli', 'agent'] as const)('what is bundled into %s', folder => {
     expect(named(bill, 'ajv')).toBeDefined()
   })
 
-  test('has neither tools nor the Claude SDK in it', () => {
-    for (const name of ['vitest', 'typescript', '@anthropic-ai/claude-agent-sdk'])
-      expect(named(bill, name)).toBeUndefined()
+  test('has neither tools, nor the Claude SDK, nor what WhatsApp needs in it', () => {
+    const others = ['@anthropic-ai/claude-agent-sdk', 'baileys', 'libsignal']
+    for (const name of ['vitest', 'typescript', ...others]) expect(named(bill, name)).toBeUndefined()
   })
 })
 
@@ -70,4 +70,25 @@ test('a licence that is not on the list is refused', () => {
     'toString',
   ])
     expect(check(licence)).toThrow(`left-pad is licensed under ${licence}`)
+})
+
+test('what is installed beside the bundle, and with channels, is checked with all it needs', () => {
+  const checked = checkInstalled()
+  for (const name of ['hono', 'zod', 'pino', 'thread-stream', 'grammy', 'debug'])
+    expect(checked).toContain(name)
+})
+
+test('a channel may install a library under the GPL only if its own licence says so', () => {
+  const lock = {
+    packages: {
+      '': { dependencies: { a: '1' } },
+      'node_modules/a': { license: 'MIT', dependencies: { b: '1' } },
+      'node_modules/b': { license: 'MIT' },
+      'node_modules/a/node_modules/b': { license: 'GPL-3.0', optionalDependencies: { c: '1' } },
+      'node_modules/c': { license: 'ISC' },
+    },
+  }
+  expect(() => checkLock(lock, ['a'])).toThrow('b is licensed under GPL-3.0')
+  expect(() => checkLock(lock, ['a'], 'MIT')).toThrow('b is licensed under GPL-3.0')
+  expect(checkLock(lock, ['a'], 'MIT AND GPL-3.0')).toEqual(['a', 'b', 'c'])
 })

@@ -29,6 +29,9 @@ const programs = {
   cli: [...Object.values(entries), source('web', 'src', 'main.tsx'), ...agentPrograms],
 }
 
+/** In the JavaScript of `hatchway` as well; they are installed with it for the types of plugins. */
+export const unbundled = ['hono', 'pino', 'zod']
+
 interface Manifest {
   name: string
   version: string
@@ -50,26 +53,73 @@ interface Bundled {
 export async function writeLicences(packageFolder: 'cli' | 'agent', output: string): Promise<void> {
   const bundled = await findBundled(programs[packageFolder])
   for (const { name, licence } of bundled) checkLicence(name, licence)
+  if (packageFolder === 'cli') checkInstalled()
   const own: Manifest = readJson(source(packageFolder, 'package.json'))
   mkdirSync(output, { recursive: true })
   writeFileSync(join(output, 'THIRD-PARTY-LICENSES.txt'), licenceTexts(own, bundled))
   writeFileSync(join(output, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials(own, bundled), null, 2)}\n`)
 }
 
-export function checkLicence(name: string, licence: string): void {
-  if (isAllowed(licence)) return
+/** What people install beside the bundle: with `hatchway`, and with each channel that they add. The packages that were checked. */
+export function checkInstalled(): string[] {
+  const channels = globSync(source('host', 'src', 'plugins', 'channels', '*', 'package-lock.json'))
+  return [
+    ...checkLock(lock, unbundled),
+    ...channels.flatMap(file => {
+      const channel: Lock = readJson(file)
+      const { license = '' }: Manifest = readJson(join(dirname(file), 'package.json'))
+      return checkLock(channel, Object.keys(channel.packages[''].dependencies ?? {}), license)
+    }),
+  ]
+}
+
+interface Lock {
+  packages: Record<string, Locked> & { '': Locked }
+}
+
+interface Locked {
+  license?: string
+  integrity?: string
+  dependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
+}
+
+/** These packages and what they need. `said`: the licence of the optional package that installs them, which names those that are not permissive. */
+export function checkLock({ packages }: Lock, names: readonly string[], said = 'MIT'): string[] {
+  const seen = new Set<string>()
+  const check = (name: string, above: string) => {
+    // As Node looks for it: in the folder of whoever needs it, and in each folder above.
+    let folder = above
+    while (folder !== '' && !packages[`${folder}/node_modules/${name}`])
+      folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))
+    const path = `${folder}${folder && '/'}node_modules/${name}`
+    const found = packages[path]
+    if (!found || seen.has(path)) return
+    seen.add(path)
+    checkLicence(name, found.license ?? 'no licence', said)
+    const needed = { ...found.dependencies, ...found.optionalDependencies }
+    for (const other of Object.keys(needed)) check(other, path)
+  }
+  for (const name of names) check(name, '')
+  return [...seen].map(path => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length))
+}
+
+export function checkLicence(name: string, licence: string, said = 'MIT'): void {
+  if (isAllowed(licence, new Set(said.split(' AND ')))) return
   throw new Error(
-    `${name} is licensed under ${licence}, which is not known to allow bundling into a program under MIT. Use another library, or move it into an optional package that says so.`,
+    `${name} is licensed under ${licence}, which is not known to allow bundling into a program under MIT. Use another library, or move it into an optional package, such as a channel, whose own "license" names it: MIT AND ${licence}.`,
   )
 }
 
 /** Of an SPDX expression: one side of OR is enough, AND needs both. */
-function isAllowed(licence: string): boolean {
+function isAllowed(licence: string, said: ReadonlySet<string>): boolean {
   const plain = licence.replace(/^\((.*)\)$/, '$1')
   if (/[()]/.test(plain)) return false
   return plain
     .split(' OR ')
-    .some(choice => choice.split(' AND ').every(one => permissive.has(one) || perFile.has(one)))
+    .some(choice =>
+      choice.split(' AND ').every(one => permissive.has(one) || perFile.has(one) || said.has(one)),
+    )
 }
 
 /** Every package of which at least one module is in the bundle, and those that such a module carries inside itself. */
@@ -116,7 +166,7 @@ const startedModules: Plugin = {
   },
 }
 
-const lock: { packages: Record<string, { integrity?: string }> } = readJson(join(root, 'package-lock.json'))
+const lock: Lock = readJson(join(root, 'package-lock.json'))
 
 function installed(folder: string): Bundled {
   const { name, version, license, repository }: Manifest = readJson(join(folder, 'package.json'))

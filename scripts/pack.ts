@@ -15,7 +15,7 @@ import { bundleIfStale } from '../packages/agent/bundle.ts'
 import { bundle, placeChannelLocks, entries as programEntries } from '../packages/cli/build.ts'
 import { buildIfStale as buildConsole } from '../packages/web/build.ts'
 import { createDeclarations } from './declarations.ts'
-import { writeLicences } from './licences.ts'
+import { unbundled, writeLicences } from './licences.ts'
 
 const root = join(import.meta.dirname, '..')
 const packages = join(root, 'packages')
@@ -90,7 +90,7 @@ const parts: readonly Part[] = [
       cpSync(source('web', 'dist'), join(output, 'console'), { recursive: true })
     },
     // All of them are in the JavaScript as well; here they are for the types of plugins.
-    dependencies: ['hono', 'pino', 'zod'],
+    dependencies: unbundled,
     bin: { hatchway: 'bin/hatchway.mjs' },
     licences: 'cli',
     units: ['Dockerfile', 'docker-compose.yml'],
@@ -136,9 +136,9 @@ async function putTogether(
   await part.build(dist, part.entries)
   const types = declare(importable(part), join(dist, 'types'))
   const manifest: Manifest = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8'))
-  const { name, version, description, license, type, dependencies = {} } = manifest
+  const { name, version, description, license, type, repository, homepage, dependencies = {} } = manifest
   const published = {
-    ...{ name, version, description, license, type, engines },
+    ...{ name, version, description, license, repository, homepage, type, engines },
     ...(part.bin ? { bin: part.bin } : {}),
     exports: {
       ...Object.fromEntries(

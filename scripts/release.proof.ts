@@ -26,6 +26,7 @@ case "$1" in
     name=$(tar -xzOf "$2" package/package.json | sed -n 's/.*"name": *"\\([^"]*\\)".*/\\1/p')
     version=$(tar -xzOf "$2" package/package.json | sed -n 's/.*"version": *"\\([^"]*\\)".*/\\1/p')
     grep -qx "$name" "$here/refused" 2>/dev/null && exit 1
+    echo "$*" | sed 's/.*tgz //' >> "$here/flags"
     echo "$name@$version" >> "$here/published" ;;
   *) PATH=\${PATH#*:} exec npm "$@" ;;
 esac
@@ -93,6 +94,9 @@ function project() {
       existsSync(join(bin, 'published'))
         ? readFileSync(join(bin, 'published'), 'utf8').trim().split('\n')
         : [],
+    /** with which options each package was published */
+    flags: () => readFileSync(join(bin, 'flags'), 'utf8').trim().split('\n'),
+    env,
     refuse: (name: string) => writeFileSync(refused, `${name}\n`),
     accept: () => rmSync(refused),
     write,
@@ -215,4 +219,20 @@ test('without a terminal it does not ask, and changes nothing', () => {
   })
   expect(published()).toEqual([])
   expect(git('tag')).toBe('')
+})
+
+test('a proof of origin is given where CI can give it and the package names its repository', () => {
+  const { release, env, flags, write, read, commit, change } = project()
+  Object.assign(env, { SIGSTORE_ID_TOKEN: 'of CI' })
+  expect(release('--yes')).toMatchObject({ status: 0, stderr: '' })
+  expect(flags()).toEqual(['--access=public', '--access=public'])
+  const manifest = JSON.parse(read('packages/cli/package.json'))
+  write(
+    'packages/cli/package.json',
+    JSON.stringify({ ...manifest, repository: 'https://example.org/it.git' }),
+  )
+  commit()
+  change('one', 'minor', 'Agents can dance.')
+  expect(release('--yes')).toMatchObject({ status: 0 })
+  expect(flags().slice(2)).toEqual(['--access=public --provenance', '--access=public --provenance'])
 })

@@ -19,8 +19,10 @@ const root = process.cwd()
 const changeset = join(import.meta.dirname, '..', 'packages', 'node_modules', '.bin', 'changeset')
 const branch = 'main'
 
-/** CI can prove to npm of which commit a package was made. */
-const provenance = ['ACTIONS_ID_TOKEN_REQUEST_URL', 'SIGSTORE_ID_TOKEN'].some(name => process.env[name])
+/** CI can prove to npm of which commit a package was made; npm wants to know of which repository. */
+const { repository } = JSON.parse(readFileSync(join(root, 'packages', 'cli', 'package.json'), 'utf8'))
+const canProve = ['ACTIONS_ID_TOKEN_REQUEST_URL', 'SIGSTORE_ID_TOKEN'].some(name => process.env[name])
+const provenance = canProve && repository !== undefined
 
 /** What a package must not be published without. */
 const always = ['LICENSE', 'README.md']

@@ -15,7 +15,7 @@ const rooms = (): string[] => {
   const { forbidden }: { forbidden: { name: string }[] } = createRequire(import.meta.url)(
     '../.dependency-cruiser.cjs',
   )
-  const found = forbidden.flatMap(({ name }) => /^host-(\w+)-imports-downwards$/.exec(name)?.[1] ?? [])
+  const found = forbidden.flatMap(({ name }) => /^host-([\w-]+)-imports-downwards$/.exec(name)?.[1] ?? [])
   if (found.length === 0) throw new Error('.dependency-cruiser.cjs has no rules for the rooms of the host')
   return found.filter(room => !everywhere.includes(room))
 }

@@ -71,20 +71,25 @@ const nodes = {
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** The libraries of chat apps, which people install with `npx hatchway channels add`. */
-const channelsFolder = ['packages', 'host', 'src', 'plugins', 'channels']
-const channels = readdirSync(join(root, ...channelsFolder), { withFileTypes: true })
-  .filter(entry => entry.isDirectory())
-  .map(({ name }) => ({
-    folder: [...channelsFolder, name],
-    what: `the library of the channel ${name}`,
-    needed: true,
-  }))
+const isPath = path => statSync(path, { throwIfNoEntry: false }) !== undefined
+/** Those of a folder's folders that have a lock file. */
+const foldersIn = (path, what) =>
+  (isPath(join(root, ...path)) ? readdirSync(join(root, ...path), { withFileTypes: true }) : [])
+    .filter(entry => entry.isDirectory() && isPath(join(root, ...path, entry.name, 'package-lock.json')))
+    .map(({ name }) => ({ folder: [...path, name], what: `${what} ${name}`, needed: true }))
+
+/** The libraries of chat apps, which people install with `npx hatchway channels add`, and what people use in tests. */
+const channels = foldersIn(['packages', 'host', 'src', 'plugins', 'channels'], 'the library of the channel')
+const peers = foldersIn(['packages', 'testing', 'src', 'channels'], 'the app of people in tests of')
 
 const purposes = {
   start: { programs: [sandbox] },
-  check: { folders: [tools, bench, claudeTypes, ...channels] },
-  test: { programs: tests, folders: [tools, bench, claude, strangers, nodes, ...channels] },
+  check: { folders: [tools, bench, claudeTypes, ...channels, ...peers] },
+  test: {
+    programs: tests,
+    folders: [tools, bench, claude, strangers, nodes, ...channels, ...peers],
+    servers: ['synapse.mjs'],
+  },
   torture: {
     programs: [...tests, { package: 'faketime', without: 'clocks that jump' }],
     folders: [tools, claude],
@@ -154,8 +159,6 @@ function removeHeaders() {
     rmSync(join(packages, name, 'include'), { recursive: true, force: true })
 }
 
-const isPath = path => statSync(path, { throwIfNoEntry: false }) !== undefined
-
 function isUpToDate({ folder, holds }) {
   const place = join(root, ...folder)
   const installed = statSync(join(place, 'node_modules', '.package-lock.json'), { throwIfNoEntry: false })
@@ -201,6 +204,15 @@ const npmCi = (cwd, options) =>
     npm.on('close', status => done({ status, stderr }))
   })
 
+/** A server that Debian's release does not have: its script says what goes wrong, and tests say what they lack. */
+const bringServer = script =>
+  new Promise(done => {
+    const stdio = ['ignore', 'ignore', 'inherit']
+    spawn(process.execPath, [join(root, 'scripts', script)], { stdio })
+      .on('close', done)
+      .on('error', done)
+  })
+
 /** The command that makes us root, if we are not; undefined: there is none that asks for nothing. */
 function becomeRoot() {
   if (process.getuid?.() === 0) return []
@@ -238,8 +250,11 @@ async function main(purpose) {
     return 64
   }
   if (!checkNode()) return 1
-  const { programs = [], folders = [] } = needs
-  const installed = await Promise.all(folders.map(installFolder))
+  const { programs = [], folders = [], servers = [] } = needs
+  const [installed] = await Promise.all([
+    Promise.all(folders.map(installFolder)),
+    ...servers.map(bringServer),
+  ])
   if (installed.includes(false)) return 1
   // The check reads the sources only.
   if (purpose !== 'check' && !makeParts()) return 1

@@ -3,6 +3,7 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -147,4 +148,31 @@ test('npm ci leaves the headers of Node out', () => {
   for (const folder of ['include', 'bin']) mkdirSync(join(node, folder), { recursive: true })
   expect(inProject('install')).toMatchObject({ status: 0, stderr: '' })
   expect(readdirSync(node)).toEqual(['bin'])
+})
+
+test('npm ci brings at most 250,000,000 bytes: the sizes of all files in the packages that it lists', () => {
+  const root = join(import.meta.dirname, '..')
+  const bytesIn = (folder: string): number =>
+    readdirSync(folder, { withFileTypes: true })
+      .map(entry => {
+        const path = join(folder, entry.name)
+        if (!entry.isDirectory()) return lstatSync(path).size
+        // What is in there is listed itself.
+        return entry.name === 'node_modules' ? 0 : bytesIn(path)
+      })
+      .reduce((sum, bytes) => sum + bytes, 0)
+  // npm's own list of what it has installed: caches, and what the set-up of tests installs, are not in it.
+  const file = join(root, 'node_modules', '.package-lock.json')
+  const { packages }: { packages: Record<string, { link?: boolean }> } = JSON.parse(
+    readFileSync(file, 'utf8'),
+  )
+  const folders = Object.keys(packages).filter(
+    path => /(^|\/)node_modules\//.test(path) && !packages[path]?.link,
+  )
+  const sizes = folders
+    .map(path => join(root, path))
+    .filter(existsSync)
+    .map(bytesIn)
+  expect(sizes.length).toBeGreaterThan(50)
+  expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(250_000_000)
 })

@@ -1,5 +1,5 @@
 import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { InputOptions, OutputOptions } from 'rolldown'
 import { newestIn } from '../../scripts/newest.mjs'
@@ -52,8 +52,8 @@ export async function bundleIfStale(): Promise<boolean> {
     [join('src', 'main.ts'), bundlePath],
   ] as const) {
     // People who install the package start it by its name.
-    const [part] = await bundle(input, { codeSplitting: false, banner: '#!/usr/bin/env node' })
-    place(path, draft => writeFileSync(draft, part?.code ?? ''))
+    const output = { codeSplitting: false, banner: '#!/usr/bin/env node', entryFileNames: basename(path) }
+    await bundle(input, dirname(path), output)
   }
   return true
 }
@@ -62,10 +62,7 @@ export async function bundleIfStale(): Promise<boolean> {
 export async function bundleShells(directory: string): Promise<void> {
   mkdirSync(directory, { recursive: true })
   const input = join('src', 'shell', 'check.process.ts')
-  const parts = await bundle(input, { entryFileNames: 'check.mjs', chunkFileNames: '[name].mjs' })
-  // What is loaded by another part is there before it.
-  for (const { name, code } of parts.toReversed())
-    place(join(directory, name), draft => writeFileSync(draft, code))
+  await bundle(input, directory, { entryFileNames: 'check.mjs', chunkFileNames: '[name].mjs' })
   for (const name of ['sh', 'bash']) {
     place(join(directory, name), draft => {
       copyFileSync(shellScript, draft)
@@ -74,7 +71,8 @@ export async function bundleShells(directory: string): Promise<void> {
   }
 }
 
-async function bundle(input: string, output: OutputOptions): Promise<{ name: string; code: string }[]> {
+/** Writes the JavaScript and its source maps. */
+async function bundle(input: string, directory: string, output: OutputOptions): Promise<void> {
   // Only whoever makes the bundle needs the bundler.
   const { rolldown } = await import('rolldown')
   const options: InputOptions = {
@@ -89,10 +87,12 @@ async function bundle(input: string, output: OutputOptions): Promise<{ name: str
   }
   const build = await rolldown(options)
   try {
-    const made = await build.generate({ format: 'esm', minify: true, ...output })
-    return made.output.flatMap(part =>
-      part.type === 'chunk' ? [{ name: part.fileName, code: part.code }] : [],
-    )
+    const made = await build.generate({ format: 'esm', minify: true, sourcemap: true, ...output })
+    // What is loaded by another part is there before it.
+    for (const part of made.output.toReversed())
+      place(join(directory, part.fileName), draft =>
+        writeFileSync(draft, part.type === 'chunk' ? part.code : part.source),
+      )
   } finally {
     await build.close()
   }

@@ -8,15 +8,21 @@ import { pairedRatio, type Rounds } from '../statistics.ts'
 const sessions = ['cold', 'warm'] as const
 const chatName = (session: (typeof sessions)[number]) => `chat ${session}`
 
+/** a session that runs already has nothing to start */
+const limits: Record<(typeof sessions)[number], number | undefined> = { cold: 6, warm: undefined }
+
 const line = (measured: ReadonlyMap<string, Rounds>, session: (typeof sessions)[number]): Line => {
   const own = measured.get(chatName(session))
   const bare = measured.get(bwrapName)
+  const ratio = own && bare && pairedRatio(own.medians, bare.medians)
+  const limit = limits[session]
   return {
     what: `chat message → reply, bubblewrap, ${session}`,
     hatchway: own === undefined ? absent : timing(own),
     against: bare === undefined ? bwrapName : `${bwrapName} ${timing(bare)}`,
-    ratio: own && bare ? times(pairedRatio(own.medians, bare.medians)) : absent,
-    target: absent,
+    ratio: ratio === undefined ? absent : times(ratio),
+    target: limit === undefined ? absent : `≤ ${limit}×`,
+    ...(ratio === undefined || limit === undefined ? {} : { met: ratio <= limit }),
   }
 }
 

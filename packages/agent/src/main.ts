@@ -1,5 +1,9 @@
 import { Console } from 'node:console'
+import { config } from 'zod'
 import { readEnvironment } from './run/environment.ts'
+
+// A run checks each kind of text a few times: to compile a function for it takes longer than to go without.
+config({ jitless: true })
 
 const help = `The agent's side of the hatch.
 

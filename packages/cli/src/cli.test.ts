@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect } from '@hatchway/host/api'
+import { loadConfig } from '@hatchway/host/config'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
@@ -73,7 +75,10 @@ async function json(...args: string[]): Promise<unknown> {
   return JSON.parse(out)
 }
 
+/** In a data directory that is not new: it has no group. */
 async function up(...args: string[]): Promise<Running> {
+  const opened = await connect(await loadConfig({ data, env: {} }))
+  await opened.close()
   return ready(hatchway(['up', '--data', data, ...args]))
 }
 
@@ -250,6 +255,13 @@ describe('up', () => {
     expect(daemon.out()).toContain('has stopped')
   })
 
+  test('makes a main group in a new data directory', async () => {
+    const daemon = await ready(hatchway(['up']))
+    expect(daemon.out()).toContain(`ready on ${join(data, 'data')}: 1 group (watched: `)
+    daemon.child.kill('SIGTERM')
+    expect(await daemon.ended).toBe(0)
+  })
+
   test('makes a main group on request, once', async () => {
     for (const _ of ['first', 'again']) {
       const daemon = await up('--create-main')
@@ -313,8 +325,8 @@ describe('up', () => {
       'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})'
     const first = begin(process.execPath, ['--import', older, bin, 'up', '--data', data])
     await ready(first)
-    const holder = readFileSync(join(data, 'state', 'daemon.json'), 'utf8')
-    expect(holder).not.toContain(`"pid": ${first.child.pid},`)
+    const lockOwner = readFileSync(join(data, 'state', 'daemon.json'), 'utf8')
+    expect(lockOwner).not.toContain(`"pid": ${first.child.pid},`)
     first.child.kill('SIGTERM')
     expect(await first.ended).toBe(0)
     const second = begin(process.execPath, ['--import', older, bin, 'up', '--data', data])

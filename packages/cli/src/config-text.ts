@@ -34,6 +34,11 @@ export function configText(answers: Answers, canImport: boolean): string {
       : []),
     `  web: { port: ${port} },`,
   ]
+  return settingsText(settings, canImport)
+}
+
+/** A configuration file with these lines. */
+export function settingsText(settings: readonly string[], canImport: boolean): string {
   const lines = canImport
     ? ["import { defineConfig } from 'hatchway/config'", '', intro, 'export default defineConfig({']
     : [intro, 'export default {']

@@ -76,7 +76,10 @@ export const limit = (usual: number, most = 10_000) =>
 
 export const common = {
   data: text('directory', 'the data directory (HATCHWAY_DATA; default: data)'),
-  config: text('file', 'the configuration file (HATCHWAY_CONFIG; default: hatchway.config.ts)'),
+  config: text(
+    'file',
+    'the configuration file (HATCHWAY_CONFIG; default: hatchway.config.ts, .mts, .mjs or .js)',
+  ),
   json: flag('print JSON on standard output, and nothing else there'),
 }
 export type CommonOptions = Partial<ValuesOf<typeof common>>

@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { PluginCommand } from '@hatchway/host/api'
+import { configFiles } from '@hatchway/host/names'
 import type { Command } from 'commander'
 import { withClient } from './session.ts'
 import { visible } from './text.ts'
-
-/** Only a file can name plugins; where there is none, the configuration need not be loaded. */
-const fileNames = ['hatchway.config.ts', 'hatchway.config.mjs', 'hatchway.config.js']
 
 /**
  * Adds the commands of the configuration's plugins, unless a built-in command is called. A plugin reads its arguments
@@ -34,7 +32,9 @@ async function configured(args: readonly string[]): Promise<readonly PluginComma
   const { values } = parseArgs({ args: [...args], options, strict: false })
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const file = text(values.config)
-  const isFound = file !== undefined || process.env.HATCHWAY_CONFIG || fileNames.some(one => existsSync(one))
+  // Only a file can name plugins; where there is none, the configuration need not be loaded.
+  const isFound =
+    file !== undefined || process.env.HATCHWAY_CONFIG || configFiles.some(one => existsSync(one))
   if (!isFound) return []
   const [{ loadConfig }, { pluginCommands }] = await Promise.all([
     import('@hatchway/host/config'),

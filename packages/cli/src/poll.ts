@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Looks again and again until there is something; undefined: not within the time. */
 export async function poll<T>(
-  look: () => T | undefined | Promise<T | undefined>,
+  find: () => T | undefined | Promise<T | undefined>,
   { everyMs, timeoutMs = Number.POSITIVE_INFINITY }: { everyMs: number; timeoutMs?: number },
 ): Promise<T | undefined> {
   const deadline = performance.now() + timeoutMs
   for (;;) {
-    const found = await look()
+    const found = await find()
     if (found !== undefined) return found
     if (performance.now() >= deadline) return undefined
     await sleep(everyMs)

@@ -146,13 +146,14 @@ describe('init', () => {
     expect(JSON.parse(groups.out)).toMatchObject([
       { folder: 'home', jid: 'local:home', name: 'Home', main: true },
     ])
-    const before = readFileSync(join(place, 'hatchway.config.ts'), 'utf8')
+    // The folder is nobody's package, so the file says itself that it is a module.
+    const before = readFileSync(join(place, 'hatchway.config.mts'), 'utf8')
     expect(await hatchway(args, '', place)).toMatchObject({
       code: 1,
       err: expect.stringContaining('already exists'),
     })
     expect(await hatchway([...args, '--force', '--name', 'Ada'], '', place)).toMatchObject({ code: 0 })
-    expect(readFileSync(join(place, 'hatchway.config.ts'), 'utf8')).toBe(before.replace("O\\'Brien", 'Ada'))
+    expect(readFileSync(join(place, 'hatchway.config.mts'), 'utf8')).toBe(before.replace("O\\'Brien", 'Ada'))
   })
 
   test('asks nothing without a terminal, and reports invalid options', async () => {
@@ -161,7 +162,6 @@ describe('init', () => {
       code: 64,
       err: expect.stringContaining('--yes'),
     })
-    expect(existsSync(join(place, 'hatchway.config.ts'))).toBe(false)
     const wrong = await hatchway(['init', '--yes', '--timezone', 'Mars/Olympus'], '', place)
     expect(wrong).toMatchObject({ code: 64, err: expect.stringContaining('--timezone') })
     expect(readdirSync(place)).toEqual([])
@@ -199,7 +199,11 @@ describe('init', () => {
       out: expect.stringContaining(`npx hatchway up --config ${elsewhere}`),
     })
     expect(existsSync(elsewhere)).toBe(true)
-    expect(readdirSync(place)).toEqual([])
+    // Made without a group on purpose, so the first start adds none.
+    expect(readdirSync(place)).toEqual(['data'])
+    expect(await hatchway(['groups', 'list', '--json', '--config', elsewhere], '', place)).toMatchObject({
+      out: '[]\n',
+    })
   })
 })
 

@@ -14,10 +14,28 @@ export {
   type Part,
 } from './chat/channels/types.ts'
 export { storeWork as defer } from './commands/requests.ts'
-export type { Work, WorkContext } from './commands/service-tools.ts'
-export { type CommandContext, type CommandDefinition, defineCommand, local } from './commands/types.ts'
-export type { Traits } from './guard/guard.ts'
+export type { Service, ServiceContext, Work, WorkContext } from './commands/service-tools.ts'
+export {
+  type CommandContext,
+  type CommandDefinition,
+  defineCommand,
+  type Effect,
+  local,
+} from './commands/types.ts'
+export type { Dataset, Traits } from './guard/guard.ts'
+export type { TrustLabels } from './guard/labels.ts'
 export { type Check, type CheckContext, type Finding, missingVariables } from './plugin-api/check.ts'
 export { definePlugin } from './plugin-api/define.ts'
-export type { Contributions, Plugin, PluginApi, PluginCli, PluginHost } from './plugin-api/types.ts'
-export { defineService, ServiceRefusal } from './services/define.ts'
+export type {
+  Contributions,
+  KernelTransaction,
+  Plugin,
+  PluginApi,
+  PluginCli,
+  PluginHost,
+  PluginManifest,
+} from './plugin-api/types.ts'
+export type { Room, RunHooks, RunMounts } from './runs/hooks.ts'
+export type { TaskKind } from './runs/scheduler/scheduler.ts'
+export { defineService, type ServiceDefinition, ServiceRefusal } from './services/define.ts'
+export type { PluginMigration, Statement } from './store/plugin-tables.ts'

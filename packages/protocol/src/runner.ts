@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { folderSchema, jidSchema, taskIdSchema } from './identifiers.ts'
+import { driverNames } from './names.ts'
 
 /**
  * How the host and the runner in the sandbox talk about one run, beside the hatch: the host writes one JSON document to
@@ -37,7 +38,7 @@ export const runStartSchema = z.object({
   notices: z.array(z.string()).optional().describe('what the host itself has to say, before all of it'),
   repository: z.string().optional().describe('the name of the repository that it has a worktree of'),
   driver: z.object({
-    name: z.enum(['concierge', 'claude', 'command']),
+    name: z.enum(driverNames),
     command: z.array(z.string()).optional().describe('for `command`: the program and its arguments'),
     instructions: z.string().optional().describe('added to what the agent is told about itself'),
   }),

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { layoutOf } from '../../host/src/base/layout.ts'
 import { markedProcesses } from '../../host/src/base/processes.ts'
 import { findProgram } from '../../host/src/base/programs.ts'
-import { lookInto } from '../../host/src/store/inspect.ts'
+import { inspectStore } from '../../host/src/store/inspect.ts'
 import { openInstallation } from '../src/daemon/installation.ts'
 import { startDockerEngine } from '../src/sandboxes/engines.ts'
 import { until } from '../src/until.ts'
@@ -91,7 +91,7 @@ for (const one of cases) {
         expect(third).toHaveLength(4)
 
         await installation.daemon()?.stop()
-        const { installation: id } = await lookInto(layoutOf(installation.data).database)
+        const { installation: id } = await inspectStore(layoutOf(installation.data).database)
         expect(markedProcesses(one.name, id ?? '')).toEqual([])
         const kept: { text: string }[] = JSON.parse(await installation.hatchway('messages', 'list', '--json'))
         const texts = kept.map(({ text }) => text)

@@ -71,17 +71,17 @@ async function openChat() {
   await until(async () => printed() !== undefined)
   const context = await (await browser()).newContext({ viewport: { width: 1100, height: 750 } })
   onTestFinished(() => context.close())
-  const troubles: string[] = []
+  const problems: string[] = []
   context.on('console', message => {
-    if (message.type() === 'error' || message.type() === 'warning') troubles.push(message.text())
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text())
   })
-  context.on('weberror', error => troubles.push(error.error().message))
+  context.on('weberror', error => problems.push(error.error().message))
   const page = await context.newPage()
   await page.goto(printed() ?? '')
   await page.locator('#connection[data-state=connected]').waitFor()
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chat' }).click()
   await page.getByRole('button', { name: 'Attach files' }).waitFor()
-  return { installation, page, troubles, folder: join(installation.data, 'groups', 'main') }
+  return { installation, page, problems, folder: join(installation.data, 'groups', 'main') }
 }
 
 const widthOf = async (image: Locator) =>
@@ -94,7 +94,7 @@ const saved = async (page: Page, click: () => Promise<void>) => {
 
 describe(`Files in the chat${needs}`, () => {
   attempt('what a person sends reaches the agent, which can read it and send one back', async () => {
-    const { installation, page, troubles, folder } = await openChat()
+    const { installation, page, problems, folder } = await openChat()
     await page.locator('#file').setInputFiles([
       { name: 'red.png', mimeType: 'image/png', buffer: picture },
       { name: 'to do.txt', mimeType: 'text/plain', buffer: Buffer.from('water the plants') },
@@ -122,7 +122,7 @@ describe(`Files in the chat${needs}`, () => {
     })
     await page.reload()
     await own.locator('img').waitFor()
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
 
     // The terminal is a way, too.
     const path = join(installation.data, 'from-terminal.txt')
@@ -147,7 +147,7 @@ describe(`Files in the chat${needs}`, () => {
   })
 
   attempt('pictures are shown, anything else is only offered, and nothing of it runs', async () => {
-    const { installation, page, troubles, folder } = await openChat()
+    const { installation, page, problems, folder } = await openChat()
     const name = '"><img src=x onerror=alert(1)>\u202egnp.html'
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'red'), picture)
@@ -205,7 +205,7 @@ describe(`Files in the chat${needs}`, () => {
     }
     expect(await page.title()).toBe('Main · Hatchway')
     expect(await other.title()).not.toBe('run')
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
 
     // Neither another page, nor a form, nor too much gets anything in.
     const upload = (headers: Record<string, string>, data = Buffer.from('x')) =>
@@ -227,7 +227,7 @@ describe(`Files in the chat${needs}`, () => {
   })
 
   attempt('what cannot be sent is said at once; files are also dropped and pasted', async () => {
-    const { page, troubles } = await openChat()
+    const { page, problems } = await openChat()
     const chosen = page.getByRole('list', { name: 'Files to send' }).getByRole('listitem')
     await page
       .locator('#file')
@@ -264,7 +264,7 @@ describe(`Files in the chat${needs}`, () => {
     await page.locator('#file').setInputFiles(many)
     await page.getByRole('alert').filter({ hasText: 'A message may have 10 files.' }).waitFor()
     expect(await chosen.count()).toBe(10)
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 })
 

@@ -95,7 +95,12 @@ test('a full disk is said, waited out, and nothing is lost over it (needs a moun
   const { problem: told, ...checkup } = checkupAnswer.parse(await ask('POST', '/checkup'))
   expect(told).toContain('Make room')
   expect(chatStatusAnswer.parse(await ask('GET', '/api/status')).warning).toBe(told)
-  const patient = { config: configFor(seen), plugins: [], layout: layoutOf(seen), holder: 'daemon' as const }
+  const patient = {
+    config: configFor(seen),
+    plugins: [],
+    layout: layoutOf(seen),
+    lockOwner: 'daemon' as const,
+  }
   const findings = disk({
     ...patient,
     checkup: { ...checkup, problem: told },

@@ -65,7 +65,10 @@ test('each package holds JavaScript, declarations and source maps, and no source
     '@hatchway/spool',
     'hatchway',
   ])
-  for (const file of tarballs.values()) {
+  for (const [own, file] of tarballs) {
+    const readme = execFileSync('tar', ['xzOf', file, 'package/README.md'], { encoding: 'utf8' })
+    expect(readme).toMatch(new RegExp(`^# ${own}\n`))
+    expect(readme).not.toContain('](../')
     const names = execFileSync('tar', ['tzf', file], { encoding: 'utf8' }).trim().split('\n')
     expect(names.filter(name => /\.test\.|(?<!\.d)\.ts$|\/src\/.*\.m?js$/.test(name))).toEqual([])
     for (const needed of ['package.json', 'README.md', 'LICENSE', 'dist/index.mjs', 'dist/index.mjs.map'])
@@ -74,6 +77,14 @@ test('each package holds JavaScript, declarations and source maps, and no source
     for (const needed of ['THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json'])
       expect(names.includes(`package/${needed}`)).toBe(hasLibraries)
     expect(names.filter(name => name.includes('node_modules'))).toEqual([])
+    for (const name of names.filter(
+      each => /\/dist\/.*\.mjs$/.test(each) && !names.includes(`${each}.map`),
+    )) {
+      // The bundler's own code has no source, nor has a file that only says what another exports.
+      const code = execFileSync('tar', ['xzOf', file, name], { encoding: 'utf8' })
+      const isOwn = name.includes('/rolldown-runtime-') || /^(?:(?:import|export) \{[^;]*;\s*)*$/.test(code)
+      expect({ name, isOwn }).toEqual({ name, isOwn: true })
+    }
   }
 })
 
@@ -166,7 +177,7 @@ export default defineConfig({ plugins: [dice({ mostDice: 3 })], web: { port: 0 }
 
   const hatchway = (...args: string[]) =>
     run('npx', ['hatchway', ...args], { cwd: folder, env: environment() })
-  const daemon = spawn('npx', ['hatchway', 'up', '--create-main'], {
+  const daemon = spawn('npx', ['hatchway', 'up'], {
     cwd: folder,
     env: environment(),
     detached: true,
@@ -180,6 +191,7 @@ export default defineConfig({ plugins: [dice({ mostDice: 3 })], web: { port: 0 }
   let printed = ''
   for (const stream of [daemon.stdout, daemon.stderr]) stream.on('data', chunk => (printed += chunk))
   await until(() => /\bready\b/.test(printed))
+  expect(printed).toContain(': 1 group ')
   expect((await hatchway('chat', '--once', 'hello', '--wait')).stdout).toContain('I’m Hatch')
   const roll = { tool: 'roll_dice', arguments: { dice: 3 } }
   const request = [
@@ -205,4 +217,36 @@ export default defineConfig({ plugins: [dice({ mostDice: 3 })], web: { port: 0 }
     `import { defineConfig } from 'hatchway/config'\nexport default defineConfig({ agents: { driver: 3 } })\n`,
   )
   expect((await check()).stdout).toMatch(/hatchway\.config\.ts\(2,\d+\): error TS2322/)
+})
+
+test('hatchway: init works in a folder as npm init makes it, and prints no warning', async () => {
+  const folder = join(place, 'plain')
+  mkdirSync(folder)
+  await run('npm', ['init', '-y'], { cwd: folder, env: environment() })
+  await run('npm', ['install', tarball('hatchway')], { cwd: folder, env: environment() })
+  const file = join(folder, 'package.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8'))
+  // Not by npx, which may have warnings of its own.
+  const program = join(folder, 'node_modules', 'hatchway', 'bin', 'hatchway.mjs')
+  const hatchway = (...args: string[]) =>
+    run(process.execPath, [program, ...args], { cwd: folder, env: environment() })
+  for (const type of ['commonjs', undefined]) {
+    writeFileSync(file, JSON.stringify({ ...manifest, type }))
+    const made = await hatchway('init', '--yes', '--force', '--port', '0')
+    expect(made).toMatchObject({ stdout: expect.stringContaining('hatchway.config.mts'), stderr: '' })
+    expect(await hatchway('config')).toMatchObject({
+      stdout: expect.stringContaining('hatchway.config.mts'),
+      stderr: '',
+    })
+    expect(await hatchway('groups', 'list')).toMatchObject({
+      stdout: expect.stringContaining('main'),
+      stderr: '',
+    })
+  }
+  // One that was written by hand is refused with what to do.
+  writeFileSync(file, JSON.stringify({ ...manifest, type: 'commonjs' }))
+  const own = join(folder, 'own.config.ts')
+  writeFileSync(own, `import { defineConfig } from 'hatchway/config'\nexport default defineConfig({})\n`)
+  const refused = await hatchway('config', '--config', own).catch((error: { stderr: string }) => error)
+  expect(refused.stderr).toContain('rename the file to own.config.mts')
 })

@@ -65,6 +65,8 @@ for (const node of nodes) {
       await prints('intact', 'audit', 'verify')
       const archive = join(installation.home, 'backup.tar.gz')
       await prints('written', 'backup', archive)
+      // As `hatchway upgrade` does it: compressed with whatever this Node has.
+      await prints('written', 'backup', join(installation.home, 'backup.tar'))
       const withZstd = hatchway('backup', join(installation.home, 'backup.tar.zst'))
       if (await has(node, "require('node:zlib').createZstdCompress")) await withZstd
       else await expect(withZstd).rejects.toThrow('Give the file a name that ends in .gz')
@@ -139,7 +141,8 @@ for (const node of nodes) {
       if (readsTypes) expect(said).toMatchObject({ stderr: '' })
       else expect(said.stderr).toContain('Call it hatchway.config.mjs')
       await call(node, [hatchwayProgram, 'init', '--yes', '--force', '--data', 'data'], { cwd: folder })
-      const written = readsTypes ? 'hatchway.config.ts' : 'hatchway.config.mjs'
+      const written = readsTypes ? 'hatchway.config.mts' : 'hatchway.config.mjs'
+      expect(existsSync(join(folder, 'hatchway.config.ts'))).toBe(false)
       expect(readFileSync(join(folder, written), 'utf8')).toContain('timezone')
     })
   })

@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { brotliDecompressSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLayout, type Layout, layoutOf } from '../../host/src/base/layout.ts'
-import { lookInto } from '../../host/src/store/inspect.ts'
+import { inspectStore } from '../../host/src/store/inspect.ts'
 import { migrate, newestVersion, readMigrations } from '../../host/src/store/migrate.ts'
 import { openStore } from '../../host/src/store/sqlite.ts'
 import { openLive } from '../src/daemon/in-process.ts'
@@ -121,6 +123,89 @@ test('a data directory of the first version is taken over with everything in it'
   expect(answer('family', 'r10')).toMatchObject({ ok: true, result: { task_id: '3', status: 'paused' } })
 })
 
+/**
+ * Made by the version before plugins (commit 7879700), which wrote all of it itself. A daemon without agents and web server
+ * was started in an empty directory with `up --create-main`. With the command line, a NanoClaw group `family`, a task `plants`
+ * and a paused task `old` were added; `post` then sent a message (m1), saved a memory (s1), added a todo (t1), made a
+ * mistake (r1) and sent a token to another chat, which was held for approval (a1). The daemon was killed with SIGKILL, and
+ * waiting.json was put into main's tasks/. state/daemon.json, the lock and the socket were removed, and the rest went into a
+ * tar file, compressed with brotli.
+ */
+function versionBefore(): { data: string; layout: Layout } {
+  const data = temporaryFolder('upgrade')
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+  const archive = readFileSync(join(import.meta.dirname, 'upgrade', 'killed-at-work.tar.br'))
+  execFileSync('tar', ['-x', '--no-same-owner', '-C', data], { input: brotliDecompressSync(archive) })
+  return { data, layout: layoutOf(data) }
+}
+
+test('a data directory that the version before plugins left when it was killed goes back to work', async () => {
+  const { data, layout } = versionBefore()
+  // People had five minutes to decide. Here they have all the time, whatever the clock says.
+  const database = new DatabaseSync(layout.database)
+  database.exec(
+    'UPDATE requests SET expires_at = 4102444800000; UPDATE approvals SET expires_at = 4102444800000',
+  )
+  database.close()
+  const live = await openLive({}, data)
+  onTestFinished(() => live.close())
+  const { store } = live.host
+  await live.start()
+
+  const answerTo = async (id: string): Promise<unknown> => {
+    const path = join(layout.ipc, 'main', 'responses', `${id}.json`)
+    await until(`${id} is answered`, () => existsSync(path))
+    return JSON.parse(readFileSync(path, 'utf8'))
+  }
+  const ask = (id: string, tool: string, input: object) => {
+    const payload = { tool, arguments: input }
+    writeFileSync(
+      join(layout.ipc, 'main', 'tasks', `${id}.json`),
+      JSON.stringify({ version: 1, id, type: 'call_service', payload }),
+    )
+    return answerTo(id)
+  }
+  expect(store.groups()).toMatchObject([
+    { folder: 'main', main: true, dialect: 'hatchway' },
+    { folder: 'family', main: false, dialect: 'nanoclaw', trigger: '@Hatch' },
+  ])
+  // What waited is done; what was held is still held, and is sent once it is allowed.
+  expect(await answerTo('w1')).toMatchObject({ ok: true, result: { task_id: '1' } })
+  const [held] = store.approvals.open()
+  expect(held?.group).toBe('main')
+  expect(live.host.chats?.approvals?.decide(String(held?.seq), { decision: 'allow' })).toMatchObject({
+    ok: true,
+  })
+  expect(await answerTo('a1')).toMatchObject({ ok: true })
+  expect(store.tasks({}).map(({ id, status }) => `${id} ${status}`)).toEqual([
+    'plants active',
+    'old paused',
+    '1 active',
+  ])
+  expect(store.messages({}).map(({ jid, kind }) => `${jid} ${kind}`)).toEqual([
+    'local:main text',
+    'local:main approval',
+    'web:family text',
+  ])
+  // Services find what they had stored.
+  expect(await ask('n1', 'recall_memories', { query: 'Minka' })).toMatchObject({
+    ok: true,
+    result: { memories: [{ key: 'cat' }] },
+  })
+  expect(await ask('n2', 'list_todos', {})).toMatchObject({
+    ok: true,
+    result: { todos: [{ content: 'buy milk' }] },
+  })
+  expect(live.host.quarantine.list()).toMatchObject([{ code: 'not_found', source_group: 'family' }])
+  // A repeated request gets the answer of the version before.
+  rmSync(join(layout.ipc, 'main', 'responses', 'm1.json'))
+  writeFileSync(
+    join(layout.ipc, 'main', 'tasks', 'again.json'),
+    JSON.stringify({ version: 1, id: 'm1', type: 'send_message', payload: { text: 'hello from before' } }),
+  )
+  expect(await answerTo('m1')).toMatchObject({ ok: true, result: { message_id: '6' } })
+})
+
 test.each(readMigrations().map(({ version }) => version))(
   'a store of version %i is looked at as it is, and taken over with what is in it',
   async version => {
@@ -136,7 +221,7 @@ test.each(readMigrations().map(({ version }) => version))(
         "INSERT INTO todos VALUES ('family', '0000abcd', 'water the plants', 0, 1769900000000, NULL)",
       )
     database.close()
-    expect(await lookInto(layout.database)).toMatchObject({
+    expect(await inspectStore(layout.database)).toMatchObject({
       version,
       newest: newestVersion,
       damage: [],

@@ -29,12 +29,12 @@ export const browser = () => {
 }
 export const closeBrowser = async () => (await launched)?.close()
 
-export const desk = { width: 1280, height: 800 }
+export const desktop = { width: 1280, height: 800 }
 export const phone = { width: 390, height: 780 }
 
 export interface Profile {
   context: BrowserContext
-  troubles: string[]
+  problems: string[]
 }
 
 /** `expected` are parts of what a browser notes by itself where a request was refused on purpose. */
@@ -42,19 +42,19 @@ export async function openProfile(
   options: BrowserContextOptions = {},
   expected: readonly string[] = [],
 ): Promise<Profile> {
-  const context = await (await browser()).newContext({ viewport: desk, ...options })
+  const context = await (await browser()).newContext({ viewport: desktop, ...options })
   onTestFinished(() => context.close())
-  const troubles: string[] = []
+  const problems: string[] = []
   context.on('console', message => {
-    const isTrouble = message.type() === 'error' || message.type() === 'warning'
-    if (isTrouble && !expected.some(part => message.text().includes(part))) troubles.push(message.text())
+    const isProblem = message.type() === 'error' || message.type() === 'warning'
+    if (isProblem && !expected.some(part => message.text().includes(part))) problems.push(message.text())
   })
-  context.on('weberror', error => troubles.push(error.error().message))
+  context.on('weberror', error => problems.push(error.error().message))
   context.on('dialog', async dialog => {
-    troubles.push(`dialog: ${dialog.message()}`)
+    problems.push(`dialog: ${dialog.message()}`)
     await dialog.dismiss()
   })
-  return { context, troubles }
+  return { context, problems }
 }
 
 export async function enterConsole(context: BrowserContext, link: string): Promise<Page> {

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { ConfigInput } from '../../host/src/config.ts'
 import {
   closeBrowser,
-  desk,
+  desktop,
   enterChat,
   shoot as keepShot,
   openProfile,
@@ -30,12 +30,12 @@ async function open(input: ConfigInput = {}) {
   const { live, host, link, drop, taint } = await openServed(input)
   await taint()
   const { store } = host
-  const enter = async (viewport = desk) => {
+  const enter = async (viewport = desktop) => {
     // A click that came second is answered with 409, which a browser notes by itself.
-    const { context, troubles } = await openProfile({ viewport }, ['409'])
+    const { context, problems } = await openProfile({ viewport }, ['409'])
     const page = await enterChat(context, link)
     await page.locator('#room-name', { hasText: 'main' }).waitFor()
-    return { page, troubles }
+    return { page, problems }
   }
   return {
     host,
@@ -100,12 +100,12 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     await one.page.reload()
     await given(one.page, 'Allowed by Operator')
     expect(await one.page.locator('.card').count()).toBe(1)
-    expect([...one.troubles, ...two.troubles]).toEqual([])
+    expect([...one.problems, ...two.problems]).toEqual([])
   })
 
   attempt('a click denies it, and the words beside it go to the agent', async () => {
     const host = await open()
-    const { page, troubles } = await host.enter()
+    const { page, problems } = await host.enter()
     host.want('r-1', 'one')
     await page.getByLabel('Why not, for the agent').fill('nobody asked for that')
     await button(page, 'Deny').click()
@@ -119,12 +119,12 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     await button(page, 'Deny').click()
     expect(await host.answer('r-2')).toMatchObject({ error: { message: 'Operator said no.' } })
     expect(host.heard()).toEqual([])
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('to allow it always takes a second look, at exactly what will be allowed', async () => {
     const host = await open()
-    const { page, troubles } = await host.enter()
+    const { page, problems } = await host.enter()
     const long = `good morning ${'x'.repeat(3000)} and the end`
     host.want('r-1', long)
     await page.locator('.card .hint', { hasText: 'characters more' }).waitFor()
@@ -148,7 +148,7 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     host.want('r-3', `${long}!`)
     await button(page, 'Allow').waitFor()
     expect(host.heard()).toEqual([long, long])
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('two clicks at once: one counts, and the other is told', async () => {
@@ -173,12 +173,12 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     expect(await host.answer('r-1')).toMatchObject({ ok: false, error: { code: 'denied' } })
     expect(host.heard()).toEqual([])
     for (const { page } of [one, two]) expect(await page.locator('.card .given').count()).toBe(1)
-    expect([...one.troubles, ...two.troubles]).toEqual([])
+    expect([...one.problems, ...two.problems]).toEqual([])
   })
 
   attempt('with the keyboard alone, or in words, while others write', async () => {
     const host = await open()
-    const { page, troubles } = await host.enter()
+    const { page, problems } = await host.enter()
     host.want('r-1', 'one')
     await button(page, 'Allow').focus()
     await page.keyboard.press('Tab')
@@ -204,7 +204,7 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     await page.locator('.entry.own .words', { hasText: `allow ${code}` }).waitFor()
     expect(await host.answer('r-2')).toMatchObject({ ok: true })
     expect(host.heard()).toEqual(['two'])
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('says so when others decide, or when its time is over', async () => {
@@ -219,12 +219,12 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     await two.page.locator('.card .ending', { hasText: 'Nobody decided in time' }).waitFor()
     expect(await two.page.locator('.card button').count()).toBe(0)
     expect(await hasty.answer('r-1')).toMatchObject({ error: { code: 'expired' } })
-    expect([...one.troubles, ...two.troubles]).toEqual([])
+    expect([...one.problems, ...two.problems]).toEqual([])
   })
 
   attempt('fits a phone, and goes when it is no longer needed', async () => {
     const host = await open()
-    const { page, troubles } = await host.enter(phone)
+    const { page, problems } = await host.enter(phone)
     host.want('r-1', 'w'.repeat(5000))
     const fits = async () => {
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
@@ -247,6 +247,6 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     expect(await page.locator('.card button').count()).toBe(0)
     await shoot(page, 'phone-over')
     await fits()
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 })

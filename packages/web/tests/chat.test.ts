@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { findProgram } from '../../host/src/base/programs.ts'
 import {
   closeBrowser,
-  desk,
+  desktop,
   enterChat,
   shoot as keepShot,
   openProfile,
@@ -51,7 +51,7 @@ const noteWriting = `{
 describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing})`}`, () => {
   attempt('answers, reminds without a reload, and remembers after one', async () => {
     const { link } = await openChat('bubblewrap')
-    const { context, troubles } = await openProfile()
+    const { context, problems } = await openProfile()
     const page = await enterChat(context, link)
     // The token is not left in the address, where it would be in the history and over somebody's shoulder.
     expect(page.url()).not.toContain('token')
@@ -76,12 +76,12 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     await page.reload()
     await page.locator('.entry').nth(2).waitFor()
     expect(await words(page)).toEqual(before)
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('shows what is said as text, whatever it is', async () => {
     const { installation, link } = await openChat('bubblewrap')
-    const { context, troubles } = await openProfile()
+    const { context, problems } = await openProfile()
     const page = await enterChat(context, link)
     const markup =
       '<img src=x onerror="alert(1)"><script>alert(2)</script><b>bold</b> &amp; [a](javascript:alert(3))'
@@ -107,7 +107,7 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     ).toBe(0)
     expect(await page.title()).toBe('Main · Hatchway')
     await shoot(page, 'markup')
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('shows nothing to a browser without the token', async () => {
@@ -133,14 +133,14 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     await from(again, 'own').filter({ hasText: 'secret party' }).waitFor()
   })
 
-  attempt('is readable by day and night, on a desk and on a phone', async () => {
+  attempt('is readable by day and night, on a desktop and on a phone', async () => {
     // Where nothing protects the machine, that has to stay on screen.
     const { installation, link } = await openChat('process')
     await installation.say('help')
     await installation.say('every weekday at 9 remind me of the stand-up')
     for (const colorScheme of ['light', 'dark'] as const) {
-      for (const [place, viewport] of Object.entries({ desk, phone })) {
-        const { context, troubles } = await openProfile({ colorScheme, viewport })
+      for (const [place, viewport] of Object.entries({ desktop, phone })) {
+        const { context, problems } = await openProfile({ colorScheme, viewport })
         const page = await enterChat(context, link)
         await from(page, 'other').nth(1).waitFor()
         await page.getByRole('alert').filter({ hasText: 'WITHOUT a sandbox' }).waitFor()
@@ -156,7 +156,7 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
         const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
         const lightness = Number(/\d+/.exec(String(ground))?.[0])
         expect(colorScheme === 'light' ? lightness > 200 : lightness < 60).toBe(true)
-        expect(troubles).toEqual([])
+        expect(problems).toEqual([])
       }
     }
   })

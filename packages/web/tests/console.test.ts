@@ -9,7 +9,7 @@ import { findProgram } from '../../host/src/base/programs.ts'
 import {
   barriers,
   closeBrowser,
-  desk,
+  desktop,
   enterConsole,
   openProfile,
   phone,
@@ -98,7 +98,7 @@ describe(`The console${needs}`, () => {
     const { installation, link, ask } = await openDaemon()
     await installation.say('every weekday at 9 remind me of the stand-up')
     await installation.addGroup({ folder: 'family', jid: 'web:family', name: 'Family' })
-    const { context, troubles } = await openProfile({}, ['422', '404', '409', '403'])
+    const { context, problems } = await openProfile({}, ['422', '404', '409', '403'])
     const page = await enterConsole(context, link)
 
     // At a glance, and live.
@@ -268,10 +268,10 @@ describe(`The console${needs}`, () => {
     await button(page, 'Sign out').click()
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
     expect((await page.request.get(new URL('/api/host/overview', page.url()).href)).status()).toBe(401)
-    expect(troubles.filter(each => !each.includes('401'))).toEqual([])
+    expect(problems.filter(each => !each.includes('401'))).toEqual([])
   })
 
-  attempt('is readable by day and night, on a desk and on a phone, and keeps nobody out', async () => {
+  attempt('is readable by day and night, on a desktop and on a phone, and keeps nobody out', async () => {
     const opened = await openServed()
     await opened.taint()
     const { link, drop } = opened
@@ -287,11 +287,11 @@ describe(`The console${needs}`, () => {
     const pages = [...allPages, `tasks/${task?.id}`, `errors/${refused?.id}`, 'traffic/1', 'audit/1']
     // Colours do not depend on the size, nor the layout on the colours.
     const looks = [
-      { colorScheme: 'light', place: 'desk', viewport: desk },
+      { colorScheme: 'light', place: 'desktop', viewport: desktop },
       { colorScheme: 'dark', place: 'phone', viewport: phone },
     ] as const
     for (const { colorScheme, place, viewport } of looks) {
-      const { context, troubles } = await openProfile({ colorScheme, viewport })
+      const { context, problems } = await openProfile({ colorScheme, viewport })
       const page = await enterConsole(context, link)
       for (const path of pages) {
         await page.goto(new URL(`#/${path}`, page.url()).href)
@@ -311,7 +311,7 @@ describe(`The console${needs}`, () => {
         await page.getByRole('heading', { name: 'Groups' }).waitFor()
         await nav(page, 'Settings').waitFor({ state: 'hidden' })
       }
-      expect(troubles).toEqual([])
+      expect(problems).toEqual([])
     }
   })
 
@@ -320,7 +320,7 @@ describe(`The console${needs}`, () => {
     const both = [{ question: 'Which colour?', options: [{ label: 'Red' }] }, { question: 'And why?' }]
     drop('family', 'ask_user', 'q-1', { questions: both })
     await until(async () => host.store.questions.open().length === 1)
-    const { context, troubles } = await openProfile()
+    const { context, problems } = await openProfile()
     const page = await enterConsole(context, link)
     const counted = (name: string, value: RegExp) =>
       nav(page, name).locator('.count', { hasText: value }).waitFor()
@@ -345,7 +345,7 @@ describe(`The console${needs}`, () => {
     await nav(page, 'Chat').locator('.count').waitFor({ state: 'detached' })
     await nav(page, 'Approvals').locator('.count').waitFor({ state: 'detached' })
     expect(host.store.questions.open()).toEqual([])
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('whatever agents write stays text on every page', async () => {
@@ -372,7 +372,7 @@ describe(`The console${needs}`, () => {
         host.store.tasks({ open: true }).length === 1,
     )
     const [task] = host.store.tasks({ open: true })
-    const { context, troubles } = await openProfile()
+    const { context, problems } = await openProfile()
     const page = await enterConsole(context, link)
     const seqs = host.store.commands({ limit: 100 }).map(({ seq }) => `traffic/${seq}`)
     const errors = host.quarantine.list().map(({ id }) => `errors/${id}`)
@@ -399,7 +399,7 @@ describe(`The console${needs}`, () => {
     // What is asked of a person stands there twice: to be allowed, and to be answered.
     await page.locator('.card', { hasText: spelled }).nth(1).waitFor()
     await shoot(page, 'console-hostile')
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('a viewer sees no way to change anything, and an approver decides', async () => {
@@ -413,7 +413,7 @@ describe(`The console${needs}`, () => {
     const { host, url } = opened
     const { task, refused } = await fill(opened, 'the door code')
     const signIn = async (name: string) => {
-      const { context, troubles } = await openProfile({}, ['401', '403'])
+      const { context, problems } = await openProfile({}, ['401', '403'])
       const page = await context.newPage()
       await page.goto(url)
       await page.getByLabel('Name').fill(name)
@@ -423,10 +423,10 @@ describe(`The console${needs}`, () => {
       await page.getByLabel('Password').fill(password)
       await page.keyboard.press('Enter')
       await page.locator('#connection[data-state=connected]').waitFor()
-      return { page, troubles }
+      return { page, problems }
     }
 
-    const { page, troubles } = await signIn('vera')
+    const { page, problems } = await signIn('vera')
     await page.locator('.who-am-i', { hasText: 'vera viewer' }).waitFor()
     // What is left is looking, filtering and leaving.
     const harmless = new Set([
@@ -477,7 +477,7 @@ describe(`The console${needs}`, () => {
     })()`)
     expect(tried).toEqual([403, 403, 403, 403])
     expect(host.store.approvals.open()).toHaveLength(1)
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
 
     const ann = await signIn('ann')
     await nav(ann.page, 'Approvals').click()
@@ -493,7 +493,7 @@ describe(`The console${needs}`, () => {
     await ann.page.getByLabel('Message', { exact: true }).fill('still here')
     await ann.page.keyboard.press('Enter')
     await ann.page.locator('.entry.own', { hasText: 'still here' }).waitFor()
-    expect(ann.troubles).toEqual([])
+    expect(ann.problems).toEqual([])
   })
 
   attempt('ten thousand commands scroll, and what comes in above moves nobody', async () => {
@@ -501,7 +501,7 @@ describe(`The console${needs}`, () => {
     const count = 10_050
     for (let i = 0; i < count; i++) drop('main', 'refresh_groups', `r-${i}`, {})
     await until(async () => host.store.lastSeq() >= count)
-    const { context, troubles } = await openProfile()
+    const { context, problems } = await openProfile()
     const page = await enterConsole(context, link)
     await nav(page, 'Traffic').click()
     await rows(page).first().waitFor()
@@ -535,7 +535,7 @@ describe(`The console${needs}`, () => {
     expect(await page.evaluate(atTop)).toBe(before)
     expect(await inPage()).toBeLessThan(1500)
     await shoot(page, 'console-ten-thousand')
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('after the daemon was killed and is back, nothing is missing', async () => {

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { ConfigInput } from '../../host/src/config.ts'
 import {
   closeBrowser,
-  desk,
+  desktop,
   enterChat,
   shoot as keepShot,
   openProfile,
@@ -36,12 +36,12 @@ const why = { question: 'And why?' }
 
 async function open(input: ConfigInput = {}) {
   const { live, host, link, drop } = await openServed(input, ['main'])
-  const enter = async (viewport = desk) => {
+  const enter = async (viewport = desktop) => {
     // A click that came second is answered with 409, which a browser notes by itself.
-    const { context, troubles } = await openProfile({ viewport }, ['409'])
+    const { context, problems } = await openProfile({ viewport }, ['409'])
     const page = await enterChat(context, link)
     await page.locator('#room-name', { hasText: 'main' }).waitFor()
-    return { page, troubles }
+    return { page, problems }
   }
   return {
     host,
@@ -94,7 +94,7 @@ describe(`Questions in a browser${program === undefined ? ' (needs chromium)' : 
     await two.page.reload()
     await two.page.locator('.card .given', { hasText: 'Operator: Blue' }).waitFor()
     expect(await two.page.locator('.card').count()).toBe(1)
-    expect([...one.troubles, ...two.troubles]).toEqual([])
+    expect([...one.problems, ...two.problems]).toEqual([])
   })
 
   attempt('two clicks at once: one counts, and both are told the same', async () => {
@@ -120,12 +120,12 @@ describe(`Questions in a browser${program === undefined ? ' (needs chromium)' : 
     })
     expect((await host.answer('r-1')).result.answers).toMatchObject([{ answer: 'Blue' }])
     for (const { page } of [one, two]) expect(await page.locator('.card .given').count()).toBe(1)
-    expect([...one.troubles, ...two.troubles]).toEqual([])
+    expect([...one.problems, ...two.problems]).toEqual([])
   })
 
   attempt('with the keyboard alone, several questions, while others write', async () => {
     const host = await open()
-    const { page, troubles } = await host.enter()
+    const { page, problems } = await host.enter()
     host.ask('r-1', colour, why)
     await option(page, 'Red').focus()
     await page.keyboard.press('Tab')
@@ -144,12 +144,12 @@ describe(`Questions in a browser${program === undefined ? ' (needs chromium)' : 
     expect(await host.answer('r-1')).toMatchObject({
       result: { answers: [{ option: 2 }, { answer: 'it is the sea' }] },
     })
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('by a number in the chat, and what is being written in the card is not lost', async () => {
     const host = await open()
-    const { page, troubles } = await host.enter()
+    const { page, problems } = await host.enter()
     host.ask('r-1', colour, why)
     await page.getByLabel('In your own words: And why?').fill('half an ans')
     await page.getByLabel('Message', { exact: true }).fill('1')
@@ -162,12 +162,12 @@ describe(`Questions in a browser${program === undefined ? ' (needs chromium)' : 
     expect(await host.answer('r-1')).toMatchObject({
       result: { answers: [{ option: 1 }, { answer: 'a whole answer' }] },
     })
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
   attempt('fits a phone, and says when it is over', async () => {
     const host = await open()
-    const { page, troubles } = await host.enter(phone)
+    const { page, problems } = await host.enter(phone)
     host.ask('r-1', colour, { question: `${'x'.repeat(300)}?`, options: [{ label: 'y'.repeat(200) }] })
     await option(page, 'Red').waitFor()
     await shoot(page, 'phone')
@@ -182,6 +182,6 @@ describe(`Questions in a browser${program === undefined ? ' (needs chromium)' : 
     expect(await option(page, 'Red').isDisabled()).toBe(true)
     expect(await page.locator('.card input').count()).toBe(0)
     await shoot(page, 'phone-over')
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 })

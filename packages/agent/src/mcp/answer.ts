@@ -9,48 +9,50 @@ import { jsonIn, readHostFile } from './read-file.ts'
 /** The answer to one request: a receipt, or what is wrong with the file in its place. */
 export type Answer = { receipt: Receipt } | { problem: string }
 
-/** Rings when the answer, or word of how far it has come, may be there. */
-export interface Bell {
-  onRing: (() => void) | undefined
+/** Calls `onChange` when the answer, or a report of its progress, may be there. */
+export interface AnswerWatcher {
+  onChange: (() => void) | undefined
   close(): void
 }
 
-export interface Bells {
-  /** Undefined where nothing can be listened to; then looking has to do, as it does where events never arrive. */
-  listen(id: string): Bell | undefined
+export interface AnswerWatchers {
+  /** Undefined where the directory cannot be watched; then it is read at intervals, as it is where events never arrive. */
+  watch(id: string): AnswerWatcher | undefined
 }
 
 const answerName = (id: string) => `${id}.json`
 const progressName = (id: string) => `${id}.progress.json`
 
 /**
- * The bells of all requests hang on one watch, which is put up for the first of them and stays: to put one up for each
- * costs as much as to post the request (measured).
+ * All requests share one watch of the directory, which is opened for the first of them and stays open: a watch for each
+ * costs as much as posting the request (measured).
  */
-export function createBells(responses: string): Bells {
-  const waiting = new Map<string, Bell>()
-  const watch = createDirectoryWatch(responses, name => {
-    if (name === null) for (const bell of new Set(waiting.values())) bell.onRing?.()
-    else waiting.get(name)?.onRing?.()
+export function createAnswerWatchers(responses: string): AnswerWatchers {
+  const waiting = new Map<string, AnswerWatcher>()
+  const directory = createDirectoryWatch(responses, name => {
+    if (name === null) for (const watcher of new Set(waiting.values())) watcher.onChange?.()
+    else waiting.get(name)?.onChange?.()
   })
 
   return {
-    listen(id) {
+    watch(id) {
       try {
-        watch.hang()
+        directory.open()
       } catch (error) {
-        complain(`answers are looked for, not listened for: ${reasonOf(error)}`)
+        complain(
+          `the directory of answers cannot be watched and is read at intervals instead: ${reasonOf(error)}`,
+        )
         return undefined
       }
       const names = [answerName(id), progressName(id)]
-      const bell: Bell = {
-        onRing: undefined,
+      const watcher: AnswerWatcher = {
+        onChange: undefined,
         close() {
           for (const name of names) waiting.delete(name)
         },
       }
-      for (const name of names) waiting.set(name, bell)
-      return bell
+      for (const name of names) waiting.set(name, watcher)
+      return watcher
     },
   }
 }
@@ -83,11 +85,11 @@ export function clearProgress(responses: string, id: string): void {
   }
 }
 
-/** Tells each step once. What is no progress is complained of once: it is not worth losing the answer for. */
+/** Reports each step once. An invalid file is complained of once: it is not worth losing the answer for. */
 export function createProgressReader(
   responses: string,
   id: string,
-  tell: (step: Progress) => void,
+  report: (step: Progress) => void,
 ): () => void {
   let seen: string | undefined
   return () => {
@@ -97,20 +99,20 @@ export function createProgressReader(
     if (found === seen) return
     seen = found
     const step = progressSchema.safeParse('text' in file ? jsonIn(file.text) : undefined)
-    if (step.success && step.data.id === id) tell(step.data)
+    if (step.success && step.data.id === id) report(step.data)
     else complain(`word of a request’s progress is of no use${'problem' in file ? `: ${file.problem}` : ''}`)
   }
 }
 
-/** Between two looks: short at first, as most answers come within milliseconds. */
+/** Between two reads: short at first, as most answers come within milliseconds. */
 const shortestMs = 2
 const longestMs = 100
 
-/** Waits for the answer by listening and by looking; undefined if time ran out or the caller gave up. */
+/** Waits for the answer by events and by reading at intervals; undefined if time ran out or the caller gave up. */
 export function awaitAnswer(options: {
   responses: string
   id: string
-  bell: Bell | undefined
+  watcher: AnswerWatcher | undefined
   signal: AbortSignal
   /** by `performance.now()`; asked again each time, as the host may say that a person takes longer */
   deadline(): number
@@ -119,36 +121,36 @@ export function awaitAnswer(options: {
   /** whether that is told to anybody: then before the answer, as that is the end of it */
   isTold: boolean
 }): Promise<Answer | undefined> {
-  const { responses, id, bell, signal, deadline, readProgress, isTold } = options
+  const { responses, id, watcher, signal, deadline, readProgress, isTold } = options
   return new Promise(resolve => {
     let timer: NodeJS.Timeout | undefined
     let pauseMs = shortestMs
     const finish = (answer: Answer | undefined) => {
       clearTimeout(timer)
       signal.removeEventListener('abort', giveUp)
-      if (bell) bell.onRing = undefined
+      if (watcher) watcher.onChange = undefined
       resolve(answer)
     }
     const giveUp = () => finish(undefined)
-    const look = () => {
+    const read = () => {
       if (isTold) readProgress()
       const answer = takeAnswer(responses, id)
       if (answer) finish(answer)
       else if (!isTold) readProgress()
       return answer !== undefined
     }
-    const lookAgain = () => {
-      if (look()) return
+    const poll = () => {
+      if (read()) return
       const leftMs = deadline() - performance.now()
       if (leftMs <= 0) return giveUp()
       pauseMs = Math.min(longestMs, pauseMs * 1.5)
-      timer = setTimeout(lookAgain, Math.min(pauseMs, leftMs))
+      timer = setTimeout(poll, Math.min(pauseMs, leftMs))
     }
     signal.addEventListener('abort', giveUp)
     if (signal.aborted) return giveUp()
-    if (!bell) return lookAgain()
-    // Nothing can have come before the bell hung, so it is too early to look.
-    bell.onRing = look
-    timer = setTimeout(lookAgain, pauseMs)
+    if (!watcher) return poll()
+    // The request was posted after the watch began, so nothing can have come unnoticed yet.
+    watcher.onChange = read
+    timer = setTimeout(poll, pauseMs)
   })
 }

@@ -1,12 +1,11 @@
 import type { ErrorCode } from '@hatchway/protocol'
-import type { ServerContext } from '@modelcontextprotocol/server'
 import type { Outcome } from './hatch.ts'
 import { beginProgress } from './progress.ts'
-import type { Failure, Session } from './tool.ts'
+import type { CallContext, Failure, Session } from './tool.ts'
 
 interface Asking {
   session: Session
-  context: ServerContext
+  context: CallContext
   /** where the tool has another name for a field of the payload */
   names?: Record<string, string>
   /** how long the host allows itself; left out: as long as for anything */
@@ -25,7 +24,7 @@ export async function askHost(
   const progress = beginProgress(context, session.progressMs)
   try {
     const { signal } = context.mcpReq
-    const outcome = await session.hatch.request(type, payload, { signal, hostMs, progress: progress.tell })
+    const outcome = await session.hatch.request(type, payload, { signal, hostMs, progress: progress.report })
     if (outcome.state !== 'answered' || !outcome.receipt.ok) return { failure: failureOf(outcome, names) }
     return { id: outcome.receipt.id, result: outcome.receipt.result }
   } finally {

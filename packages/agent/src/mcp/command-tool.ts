@@ -29,7 +29,7 @@ interface CommandToolDefinition<
   hostMs?: number
   /** what the host answers when it is done */
   result: Result
-  tell(
+  render(
     result: z.infer<Result>,
     about: { id: string; surroundings: Surroundings },
   ): { facts: z.infer<Output>; sentence: string }
@@ -42,7 +42,7 @@ export function commandTool<
   Result extends z.ZodType,
   Output extends z.ZodObject,
 >(definition: CommandToolDefinition<Type, Input, Result, Output>): Tool {
-  const { command, payload, names = {}, hostMs, result, tell, ...shared } = definition
+  const { command, payload, names = {}, hostMs, result, render, ...shared } = definition
   return defineTool({
     ...shared,
     async call(args, session, context): Promise<Told<z.infer<Output>>> {
@@ -52,7 +52,7 @@ export function commandTool<
       if ('failure' in answer) return answer
       const understood = result.safeParse(answer.result)
       return understood.success
-        ? tell(understood.data, { id: answer.id, surroundings })
+        ? render(understood.data, { id: answer.id, surroundings })
         : { failure: notUnderstood(answer.id, answer.result) }
     },
   })

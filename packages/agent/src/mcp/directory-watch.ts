@@ -1,19 +1,19 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 
-/** Rings when something in a directory may have changed. Events are only a doorbell: nobody relies on it. */
+/** Reports that something in a directory may have changed. Events are only a hint: nobody relies on them. */
 export interface DirectoryWatch {
-  /** Puts the watch up, or up again where the directory is another one by now; throws where that cannot be done. */
-  hang(): void
+  /** Begins to watch, and begins anew where the directory was replaced; throws where that cannot be done. */
+  open(): void
 }
 
 export function createDirectoryWatch(
   directory: string,
   /** the name of what changed; null: that is not known */
-  ring: (name: string | null) => void,
+  onChange: (name: string | null) => void,
 ): DirectoryWatch {
   let watched: { watcher: FSWatcher; directory: string } | undefined
   return {
-    hang() {
+    open() {
       // Before the watch: a directory that was replaced in between is then found to be another one the next time.
       const identity = identityOf(directory)
       if (watched?.directory === identity) return
@@ -21,7 +21,7 @@ export function createDirectoryWatch(
       watched = undefined
       const watcher = watch(directory, { persistent: false })
       watched = { watcher, directory: identity }
-      watcher.on('change', (_event, name) => ring(name === null ? null : String(name)))
+      watcher.on('change', (_event, name) => onChange(name === null ? null : String(name)))
       watcher.on('error', () => {
         watcher.close()
         if (watched?.watcher === watcher) watched = undefined

@@ -15,7 +15,7 @@ import {
   type Answer,
   awaitAnswer,
   clearProgress,
-  createBells,
+  createAnswerWatchers,
   createProgressReader,
   takeAnswer,
 } from './answer.ts'
@@ -44,7 +44,7 @@ export interface HatchOptions {
   timeoutMs: number
   /** the largest file the host reads: of a larger one it cannot even read who asked */
   fileBytes: number
-  /** `off`: only look, never listen */
+  /** `off`: poll, watch nothing */
   events: 'auto' | 'off'
 }
 
@@ -74,7 +74,7 @@ const stoppable: ReadonlySet<string> = new Set(['call_service', 'ask_user', 'che
 
 export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions): Hatch {
   const responses = join(ipc, 'responses')
-  const bells = createBells(responses)
+  const watchers = createAnswerWatchers(responses)
   const abandoned = new Set<string>()
 
   const clearAbandoned = () => {
@@ -114,8 +114,8 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
       if (refused) return { state: 'unsent', error: refused }
       clearAbandoned()
 
-      // Listened to before the file is posted: an answer in between would ring no bell.
-      const bell = events === 'auto' ? bells.listen(id) : undefined
+      // Watched before the file is posted: the event of an answer in between would be missed.
+      const watcher = events === 'auto' ? watchers.watch(id) : undefined
       try {
         if (signal.aborted) return unsent('the call was cancelled before anything was sent')
         let name: string
@@ -140,7 +140,7 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
         })
         const isTold = progress !== undefined
         const wait = () =>
-          awaitAnswer({ responses, id, bell, signal, deadline: () => deadline, readProgress, isTold })
+          awaitAnswer({ responses, id, watcher, signal, deadline: () => deadline, readProgress, isTold })
         let answer = await wait()
         // A host that has not even begun by then is not there: nobody waits an hour for it.
         if (!answer && !signal.aborted && begun + wholeMs > deadline && !existsSync(path)) {
@@ -166,7 +166,7 @@ export function createHatch({ ipc, timeoutMs, fileBytes, events }: HatchOptions)
           toldToStop: isTaken && tellToStop(id, !stoppable.has(type)) && stoppable.has(type),
         }
       } finally {
-        bell?.close()
+        watcher?.close()
       }
     },
   }

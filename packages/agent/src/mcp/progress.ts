@@ -1,24 +1,24 @@
 import type { Progress } from '@hatchway/protocol'
 import { reasonOf } from '@hatchway/spool'
-import type { ServerContext } from '@modelcontextprotocol/server'
 import { complain } from './failure.ts'
+import type { CallContext } from './tool.ts'
 
 export interface ProgressTeller {
   /** undefined: the client does not want to know */
-  tell: ((step: Progress) => void) | undefined
+  report: ((step: Progress) => void) | undefined
   end(): void
 }
 
 /**
- * Tells a client that asked to be told how far the host has come. Where there is nothing to tell it hears all the same
+ * Tells a client that asked to be told how far the host has come. Where there is nothing to report it hears all the same
  * that the call is waiting: one that counts the time since it last heard something then waits along.
  *
  * Progress must rise with every word of it. What the host counts is passed on as it is; to repeat the last word, or to
  * pass one on that does not rise, the least is added that still can be told from what was said before.
  */
-export function beginProgress({ mcpReq }: ServerContext, everyMs: number): ProgressTeller {
+export function beginProgress({ mcpReq }: CallContext, everyMs: number): ProgressTeller {
   const progressToken = mcpReq._meta?.progressToken
-  if (progressToken === undefined) return { tell: undefined, end: () => {} }
+  if (progressToken === undefined) return { report: undefined, end: () => {} }
   const begin = performance.now()
   let said = 0
   let last: Pick<Progress, 'total' | 'message'> | undefined
@@ -36,7 +36,7 @@ export function beginProgress({ mcpReq }: ServerContext, everyMs: number): Progr
           ...(message === undefined ? {} : { message }),
         },
       })
-      .catch((error: unknown) => complain(`progress could not be told: ${reasonOf(error)}`))
+      .catch((error: unknown) => complain(`progress could not be reported: ${reasonOf(error)}`))
   }
   const repeat = () => {
     const seconds = Math.round((performance.now() - begin) / 100) / 10
@@ -44,7 +44,7 @@ export function beginProgress({ mcpReq }: ServerContext, everyMs: number): Progr
   }
   const timer = setInterval(repeat, everyMs)
   return {
-    tell(step) {
+    report(step) {
       last = step
       say(step.progress > said ? step.progress : barelyMoreThan(said), step)
       timer.refresh()

@@ -1,5 +1,5 @@
 import type { ServiceListing } from '@hatchway/protocol'
-import { type CallToolResult, isCallToolResult } from '@modelcontextprotocol/server'
+import type { CallToolResult } from '@modelcontextprotocol/server'
 import { askHost } from './ask-host.ts'
 import { failed, failureKey, type ObjectSchema, type Tool } from './tool.ts'
 
@@ -27,7 +27,7 @@ export function serviceTool(service: ServiceListing): Tool | { problem: string }
         : askHost(command, args, { session, context, hostMs }))
       if ('failure' in answer) return failed(answer.failure)
       const { id, result } = answer
-      const told = service.answers === 'facts' ? factsResult(result) : contentResult(result)
+      const told = service.answers === 'facts' ? factsResult(result) : await contentResult(result)
       const useless = (code: string, message: string) => failed({ code, request_id: id, message })
       if (!told) {
         return useless(
@@ -70,7 +70,7 @@ const factsResult = (facts: Record<string, unknown>): CallToolResult => ({
 })
 
 /** Only what the result of a tool is made of: it must not ask the client for something, nor speak in our name. */
-function contentResult(result: Record<string, unknown>): CallToolResult | undefined {
+async function contentResult(result: Record<string, unknown>): Promise<CallToolResult | undefined> {
   const { content, structuredContent, isError, _meta } = result
   const told = {
     content: content ?? (structuredContent === undefined ? undefined : textOf(structuredContent)),
@@ -78,6 +78,8 @@ function contentResult(result: Record<string, unknown>): CallToolResult | undefi
     ...(isError === undefined ? {} : { isError }),
     ...(_meta === undefined ? {} : { _meta }),
   }
+  // The concierge does without all of this library until a service answers so.
+  const { isCallToolResult } = await import('@modelcontextprotocol/server')
   if (!isCallToolResult(told)) return undefined
   if (told._meta) delete told._meta[failureKey]
   return told

@@ -10,7 +10,7 @@ import { readSnapshot } from './snapshot.ts'
 /** The services the host offers this group, as `services.json` lists them. */
 export interface OfferedServices {
   /** as they are now */
-  look(): Services
+  read(): Services
   /** they are others than before */
   onChange: (() => void) | undefined
 }
@@ -35,7 +35,7 @@ export function watchServices(options: {
   let seen: string | undefined
   let complaint: string | undefined
 
-  const look = () => {
+  const read = () => {
     const mark = markOf(path)
     if (mark === seen) return services
     seen = mark
@@ -52,28 +52,28 @@ export function watchServices(options: {
     return services
   }
   const watch = createDirectoryWatch(ipc, changed => {
-    if (changed === null || changed === name) look()
+    if (changed === null || changed === name) read()
   })
   const listen = () => {
     try {
-      watch.hang()
+      watch.open()
       complaint = undefined
     } catch (error) {
       const reason = reasonOf(error)
       // A directory that is not there is nothing to complain of before something is asked of it.
       if (reason !== complaint && existsSync(ipc)) {
-        complain(`services are looked for, not listened for: ${reason}`)
+        complain(`services.json cannot be watched and is read at intervals instead: ${reason}`)
       }
       complaint = reason
     }
   }
 
-  const offered: OfferedServices = { look, onChange: undefined }
+  const offered: OfferedServices = { read, onChange: undefined }
   if (events === 'auto') listen()
   setInterval(() => {
     // Again and again, as the directory may only come later, or be replaced.
     if (events === 'auto') listen()
-    look()
+    read()
   }, everyMs).unref()
   return offered
 }

@@ -16,6 +16,11 @@ export interface Session {
   progressMs: number
 }
 
+/** What a tool needs of its caller: whether it still waits, and whether it wants to hear of progress. */
+export interface CallContext {
+  mcpReq: Pick<ServerContext['mcpReq'], 'signal' | '_meta' | 'notify'>
+}
+
 export interface Failure {
   /**
    * one of the host's codes, or `not_sent`, `withdrawn`, `unknown_outcome`, `no_snapshot`, `unexpected_result`,
@@ -42,7 +47,7 @@ export interface ToolDefinition<Input extends z.ZodObject, Output extends z.ZodO
   call(
     args: z.infer<Input>,
     session: Session,
-    context: ServerContext,
+    context: CallContext,
   ): Told<z.infer<Output>> | Promise<Told<z.infer<Output>>>
 }
 
@@ -63,7 +68,7 @@ interface ToolListing {
 export interface Tool {
   name: string
   listing(): ToolListing
-  call(args: Record<string, unknown>, session: Session, context: ServerContext): Promise<CallToolResult>
+  call(args: Record<string, unknown>, session: Session, context: CallContext): Promise<CallToolResult>
 }
 
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(

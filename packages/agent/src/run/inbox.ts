@@ -10,7 +10,7 @@ import { z } from 'zod'
  *
  * What is taken and never used keeps its file, and is the next run's. `_close` ends the taking at once:
  * what lies beside it is the next run's too. `_stop` ends the current turn. A file that is no message is left alone, and told of once. Events only say
- * "look"; without them the same look is taken more often.
+ * that there may be something; without them the directory is scanned more often.
  */
 export interface Inbox {
   /** the agent has these: their files go */
@@ -70,7 +70,7 @@ export function openInbox(options: InboxOptions): Inbox {
     }
   }
 
-  const look = () => {
+  const scan = () => {
     if (closed) return
     const names = list()
     if (names.includes('_stop')) {
@@ -119,15 +119,15 @@ export function openInbox(options: InboxOptions): Inbox {
     }
   }
 
-  // Watch first, look after: what comes in between is seen by one of the two.
-  const bell = options.events === 'auto' ? hangBell(directory, look, notice) : undefined
-  const timer = setInterval(look, bell ? sweepMs : pollMs)
+  // Watch first, scan after: what comes in between is seen by one of the two.
+  const watcher = options.events === 'auto' ? watchDirectory(directory, scan, notice) : undefined
+  const timer = setInterval(scan, watcher ? sweepMs : pollMs)
   const stop = () => {
     closed = true
     clearInterval(timer)
-    bell?.close()
+    watcher?.close()
   }
-  const first = setImmediate(look)
+  const first = setImmediate(scan)
 
   return {
     used(ids) {
@@ -146,9 +146,9 @@ export function openInbox(options: InboxOptions): Inbox {
   }
 }
 
-function hangBell(directory: string, look: () => void, notice: (text: string) => void) {
+function watchDirectory(directory: string, scan: () => void, notice: (text: string) => void) {
   try {
-    const watcher = watch(directory, look)
+    const watcher = watch(directory, scan)
     watcher.on('error', error => notice(`input/ is no longer watched: ${error.message}.`))
     return watcher
   } catch (error) {

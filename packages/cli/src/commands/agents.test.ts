@@ -69,7 +69,7 @@ test('add installs a driver that starts, list shows it, and remove removes it', 
   expect(first.out).toContain(
     `claude 1.0.0 is installed in ${join(data, 'drivers', 'claude', 'node_modules')}`,
   )
-  expect(first.out).toContain('agents.driver is claude.')
+  expect(first.out).toContain(`agents.driver is claude in ${config}.`)
   expect(first.out).toContain('set ANTHROPIC_API_KEY where the host runs')
   expect(readFileSync(config, 'utf8')).toBe(`export default { data: 'data', agents: { driver: 'claude' } }\n`)
   // Sandboxes run as other users.
@@ -98,16 +98,35 @@ test('add installs a driver that starts, list shows it, and remove removes it', 
   })
 })
 
-test('a configuration that names several drivers is left to its author', async () => {
+test.each([
+  [
+    'several drivers',
+    `{ groups: { a: { driver: 'command', command: ['x'] } }, agents: { driver: 'concierge' } }`,
+    `{ groups: { a: { driver: 'command', command: ['x'] } }, agents: { driver: 'claude' } }`,
+  ],
+  ['no driver', `{ agents: { assistant: 'Ada' } }`, `{ agents: { driver: 'claude', assistant: 'Ada' } }`],
+  ['no agents', `{ timezone: 'UTC' }`, `{\n  agents: { driver: 'claude' }, timezone: 'UTC' }`],
+  ['a driver of the environment', '{ agents: { driver: process.env.WHO } }', undefined],
+])('add changes a configuration with %s, or says what to change', async (_, before, after) => {
   const folder = place()
   const config = join(folder, 'hatchway.config.mjs')
-  const text = `export default { agents: { driver: 'concierge' }, groups: { a: { driver: 'command', command: ['x'] } } }\n`
-  writeFileSync(config, text)
+  writeFileSync(config, `export default ${before}\n`)
   const from = release(folder, { version: '1.0.0', program: starts })
   const { code, out } = await node([bin, 'agents', 'add', 'claude', '--config', config, '--from', from])
   expect(code).toBe(0)
-  expect(out).toContain("  agents: { driver: 'claude' },")
-  expect(readFileSync(config, 'utf8')).toBe(text)
+  expect(out).toContain(
+    after === undefined ? "  agents: { driver: 'claude' }," : `agents.driver is claude in ${config}.`,
+  )
+  expect(readFileSync(config, 'utf8')).toBe(`export default ${after ?? before}\n`)
+})
+
+test('add writes a configuration where there is none', async () => {
+  const folder = place()
+  const from = release(folder, { version: '1.0.0', program: starts })
+  const inFolder = (...args: string[]) =>
+    execFileSync(process.execPath, [bin, ...args], { cwd: folder, encoding: 'utf8' })
+  expect(inFolder('agents', 'add', 'claude', '--from', from)).toContain('agents.driver is claude in')
+  expect(inFolder('config')).toMatch(/agents\.driver +claude/)
 })
 
 test('what cannot be added is said', async () => {

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import type { Config } from '@hatchway/host'
 import { driverNames } from '@hatchway/host/names'
 import { call, command, family, tableOf } from '../command.ts'
+import { settingsText } from '../config-text.ts'
 import { Failure, usageError } from '../failure.ts'
 import { when } from '../format.ts'
 import { type CommonOptions, flag, required, requiredText, text } from '../inputs.ts'
@@ -10,15 +12,15 @@ import { printJson, printLine } from '../output.ts'
 import { withProgress } from '../progress.ts'
 import { url } from '../session.ts'
 import { visible } from '../text.ts'
-import { writeConfig } from '../write-config.ts'
+import { canImport, usualConfigFile, writeConfig } from '../write-config.ts'
 
 const create = call('create', 'create a group with a scheduled task; the same name again changes it', {
   example: '"Morning news" --cron "0 7 * * *" --prompt "What is new in the inbox?"',
   input: {
     name: required('its name; the folder is named after it'),
     cron: requiredText('expression', 'when it runs'),
-    prompt: requiredText('text', 'what the agent is told at each run'),
-    instructions: text('file', 'a file with instructions that the agent always has'),
+    prompt: requiredText('text', 'the prompt for each run'),
+    instructions: text('file', 'a file with the agent’s standing instructions'),
     chat: text('jid', 'the chat it reports to (default: one of its own)'),
     isolated: flag('start each run without the conversation so far'),
   },
@@ -50,7 +52,7 @@ const reset = call('reset', 'start a new session for a group’s agent; the chat
   print: (_, { folder }) => `The agent of ${visible(folder)} starts a new session.`,
 })
 
-const finish = call('finish', 'end a group’s scheduled run as done', {
+const finish = call('finish', 'mark a group’s scheduled run as finished', {
   example: 'family',
   input: { folder: required('the group’s folder') },
   call: (client, api, { folder }) => client.post(url`/groups/${folder}/finish`, undefined, api.resultAnswer),
@@ -79,7 +81,7 @@ async function opened({ data, config: file }: CommonOptions) {
   return { host, config, file: read, layout: host.layoutOf(config.data) }
 }
 
-const add = command('add', 'install a driver that does not come with Hatchway, and use it', {
+const add = command('add', 'install and use a driver that is not part of Hatchway', {
   example: 'claude',
   input: {
     driver: required('its name: claude'),
@@ -97,13 +99,15 @@ const add = command('add', 'install a driver that does not come with Hatchway, a
         progress: bytes => say(`${title}: ${Math.round(bytes / 1_000_000)} MB`),
       }),
     )
-    const isUsed = config.agents.driver === name || (await useDriver(name, file))
+    const used = config.agents.driver === name ? file : await useDriver(name, file)
+    const isUsed = used !== undefined || config.agents.driver === name
     if (options.json)
       return printJson({ driver: name, version: found.version, modules: found.modules, configured: isUsed })
     await printLine(`${name} ${found.version} is installed in ${visible(found.modules)}, and starts.`)
-    if (isUsed) await printLine(`agents.driver is ${name}.`)
+    if (isUsed)
+      await printLine(`agents.driver is ${name}${used === undefined ? '' : ` in ${visible(used)}`}.`)
     else {
-      await printLine(`To use it, write into ${visible(file ?? 'hatchway.config.ts')}:`)
+      await printLine(`To use it, write into ${visible(file ?? usualConfigFile())}:`)
       await printLine(`  agents: { driver: '${name}' },`)
     }
     const { keyVariable } = config.model
@@ -115,22 +119,53 @@ const add = command('add', 'install a driver that does not come with Hatchway, a
 })
 
 /**
- * Changes the one setting in the configuration file. Only where the file names exactly one driver, and says what it should
- * after the change: any other file is its author's to change.
+ * Changes the one setting in the configuration file, or writes a file where there is none. Resolves with the file, or
+ * with undefined where none of the places for it makes a configuration that differs in this setting only: such a file is
+ * its author's to change.
  */
-async function useDriver(name: DriverName, file: string | undefined): Promise<boolean> {
-  if (file === undefined) return false
-  const setting = /\bdriver:\s*(['"])\w+\1/g
-  const before = readFileSync(file, 'utf8')
-  if ([...before.matchAll(setting)].length !== 1) return false
-  const after = before.replace(setting, `driver: '${name}'`)
-  try {
-    return (await writeConfig(file, after, ({ agents }) => agents.driver === name)).isWritten
-  } catch (error) {
-    // It needs values of the environment that are not here.
-    if (error instanceof Failure) return false
-    throw error
+async function useDriver(name: DriverName, file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) {
+    const made = resolve(usualConfigFile())
+    await writeConfig(made, settingsText([`  agents: { driver: '${name}' },`], canImport(made)))
+    return made
   }
+  const asJson = ({ agents, ...others }: Config) => JSON.stringify([{ ...agents, driver: name }, others])
+  // What does not load here needs values of the environment that are not here, or has the driver at a wrong place.
+  const unlessFailed = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof Failure) return undefined
+      throw error
+    }
+  }
+  const text = readFileSync(file, 'utf8')
+  const before = await unlessFailed(() => writeConfig(file, text))
+  if (!before) return undefined
+  for (const candidate of withDriver(text, name)) {
+    const after = await unlessFailed(() =>
+      writeConfig(
+        file,
+        candidate,
+        config => config.agents.driver === name && asJson(config) === asJson(before.config),
+      ),
+    )
+    if (after?.isWritten) return file
+  }
+  return undefined
+}
+
+/** The text with the driver at each place where it may stand: where one stands, in `agents`, and in a new `agents`. */
+function* withDriver(text: string, name: DriverName): Iterable<string> {
+  const setting = `driver: '${name}'`
+  for (const [place, replacement] of [
+    [/\bdriver:\s*(['"])\w+\1/g, setting],
+    [/\bagents:\s*\{(?=\s*\})/g, `agents: { ${setting} `],
+    [/\bagents:\s*\{/g, `agents: { ${setting},`],
+    [/\b(?:defineConfig\(|export default\s*)\{/g, `$&\n  agents: { ${setting} },`],
+  ] as const)
+    for (const { index, 0: found } of text.matchAll(place))
+      yield text.slice(0, index) + replacement.replace('$&', found) + text.slice(index + found.length)
 }
 
 const list = command('list', 'list the drivers, and which are installed', {
@@ -183,7 +218,7 @@ const remove = command('remove', 'remove a driver that was installed with add', 
   },
 })
 
-export default family('agents', 'who answers, and agents that run on a schedule of their own', [
+export default family('agents', 'manage drivers, sessions and periodic agents', [
   create,
   reset,
   finish,

@@ -65,17 +65,17 @@ function details(approval: WholeApprovalAnswer): string[] {
   ]
 }
 
-export default family('approvals', 'actions of agents that wait for your approval, in any group', [
-  list('list', 'approvals that wait for a decision, oldest first', {
+export default family('approvals', 'approve or deny actions of agents, in any group', [
+  list('list', 'list open approvals, oldest first', {
     example: '--all --group family',
     isDefault: true,
-    input: { group, all: flag('also decided ones'), limit: limit(100, 1000) },
+    input: { group, all: flag('include decided ones'), limit: limit(100, 1000) },
     rows: (client, api, { group, all, limit }) =>
       client.get(url`/approvals?${{ group, all, limit: Math.min(limit, 1000) }}`, api.approvalsAnswer),
     columns,
     empty: ({ all }) => (all ? 'No approvals yet.' : 'No approvals waiting.'),
   }),
-  call('show', 'one approval with the full content of the action', {
+  call('show', 'show an approval with the full content of the action', {
     example: '17',
     input: { id },
     call: (client, api, { id }) => client.get(url`/approvals/${id}`, api.wholeApprovalAnswer),
@@ -85,26 +85,26 @@ export default family('approvals', 'actions of agents that wait for your approva
     example: '17\n17 --always',
     input: {
       id,
-      always: flag('and allow this group exactly this action from now on; see approvals rules'),
+      always: flag('allow this group exactly this action from now on; see approvals rules'),
     },
     call: (client, api, { id, always }) => decide(client, api, id, { decision: always ? 'always' : 'allow' }),
     print: decided,
   }),
   call('deny', 'deny an action', {
     example: '17\n17 too expensive',
-    input: { id, words: several('why; the agent is told') },
+    input: { id, words: several('the reason, which the agent gets') },
     call: (client, api, { id, words }) =>
       decide(client, api, id, { decision: 'deny', words: words.join(' ') }),
     print: decided,
   }),
-  list('rules', 'actions that are always allowed', {
+  list('rules', 'list actions that are always allowed', {
     example: '--group family',
     input: { group },
     rows: (client, api, { group }) => client.get(url`/approval-rules?${{ group }}`, api.approvalRulesAnswer),
     columns: ruleColumns,
     empty: 'No actions are always allowed.',
   }),
-  call('revoke', 'remove a rule: ask again from now on', {
+  call('revoke', 'remove a rule, so that people are asked again', {
     example: '3',
     input: { rule: required('the id of the rule, from approvals rules') },
     call: (client, api, { rule }) => client.delete(url`/approval-rules/${rule}`, api.approvalRuleAnswer),

@@ -110,7 +110,7 @@ const verify = command('verify', 'check that no entry was changed or removed', {
   },
 })
 
-export default family('audit', 'what the guard decided, and why', [
+export default family('audit', 'search and verify the guard’s decisions', [
   list('list', 'search the log, newest first; `audit` alone does the same', {
     example: '--group family --gate ask --since 7d\n--text example.org',
     isDefault: true,
@@ -136,14 +136,14 @@ export default family('audit', 'what the guard decided, and why', [
     columns,
     empty: 'No matching entries.',
   }),
-  call('show', 'one entry with all its details', {
+  call('show', 'show an entry with all its details', {
     example: '17',
     input: { seq: required('its number, from audit list') },
     call: (client, api, { seq }) => client.get(url`/audit/${seq}`, api.auditEntryAnswer),
     print: details,
   }),
   verify,
-  call('head', 'number and hash of the last entry; store them elsewhere for audit verify', {
+  call('head', 'print number and hash of the last entry, to store elsewhere for audit verify', {
     example: '> head-of-today',
     call: (client, api) => client.get('/audit/head', api.auditHeadAnswer),
     print: head => `${head.seq}:${head.hash}`,

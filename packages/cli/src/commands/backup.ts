@@ -11,7 +11,9 @@ import { url, withClient } from '../session.ts'
 import { visible } from '../text.ts'
 
 const input = {
-  file: required('the file to write; - for standard output. *.gz uses gzip, anything else zstd'),
+  file: required(
+    'the file to write; - for standard output. *.gz is gzip, *.zst is zstd; else zstd, or gzip where Node has no zstd',
+  ),
   groups: switchedOn('leave out the groups’ own files and repositories'),
   withToken: flag('include the token for browsers: whoever has the archive can sign in as operator'),
   force: flag('replace an existing file'),
@@ -25,8 +27,7 @@ export default command('backup', 'write everything into one archive, while the d
     checkTarget(given, json ?? false)
     // A reader that goes away has half a backup, which is a failure.
     if (file === '-') outliveReader()
-    const compression = compressionOf(file)
-    const size = await writeBackup(given)
+    const { size, compression } = await writeBackup(given)
     if (file === '-') return
     if (json) return printJson({ file, bytes: size, compression, groups })
     const missing = groups ? '' : ' without the groups’ own files'
@@ -35,23 +36,29 @@ export default command('backup', 'write everything into one archive, while the d
 })
 
 /** undefined: the daemon's choice, which is zstd unless its Node has none */
-const compressionOf = (file: string) =>
-  file === '-' ? undefined : /\.(gz|tgz)$/.test(file) ? 'gzip' : 'zstd'
+const wantedFor = (file: string) =>
+  /\.(gz|tgz)$/.test(file) ? 'gzip' : /\.(zst|tzst)$/.test(file) ? 'zstd' : undefined
 
-/** Resolves with the archive's size. */
+interface Written {
+  size: number
+  compression: 'gzip' | 'zstd'
+}
+
 export async function writeBackup({
   file,
   groups,
   withToken: token = false,
   ...options
-}: CommonOptions & { file: string; groups: boolean; withToken?: boolean | undefined }): Promise<number> {
+}: CommonOptions & { file: string; groups: boolean; withToken?: boolean | undefined }): Promise<Written> {
   let size = 0
+  let compression: Written['compression'] = 'zstd'
   await withProgress('Writing the backup', say =>
     withClient(options, async client => {
-      const compression = compressionOf(file)
-      const archive = await client.download(url`/backup?${{ groups, token, compression }}`)
+      const archive = await client.download(url`/backup?${{ groups, token, compression: wantedFor(file) }}`)
       const counter = new Transform({
         transform(part: Buffer, _, done) {
+          // The first byte of every gzip archive; zstd begins with another.
+          if (size === 0 && part[0] === 0x1f) compression = 'gzip'
           size += part.length
           say(`Writing the backup: ${bytes(size)}`)
           done(null, part)
@@ -60,7 +67,7 @@ export async function writeBackup({
       await writeWhole(archive, counter, file)
     }),
   )
-  return size
+  return { size, compression }
 }
 
 function checkTarget({ file, force }: ValuesOf<typeof input>, json: boolean): void {

@@ -5,6 +5,7 @@ import { Failure, usageError } from '../failure.ts'
 import { timeColumn } from '../format.ts'
 import { type CommonOptions, flag, required, requiredText, text, texts } from '../inputs.ts'
 import { printJson, printLine } from '../output.ts'
+import { poll } from '../poll.ts'
 import { withProgress } from '../progress.ts'
 import { url, withClient } from '../session.ts'
 import type { Column } from '../table.ts'
@@ -16,9 +17,11 @@ const columns: Column<ChannelAnswer>[] = [
   timeColumn('SINCE', channel => channel.since),
 ]
 
-function stateOf({ name, added, connected, last_error, problem, limited_until }: ChannelAnswer): string {
+function stateOf(channel: ChannelAnswer): string {
+  const { name, added, connected, last_error, problem, limited_until, confirm } = channel
   if (!added) return `not added: npx hatchway channels add ${name}`
   if (problem !== null) return problem
+  if (confirm !== null) return `waits for you to confirm it: npx hatchway channels add ${name}`
   if (connected === null) return 'added; the daemon does not run'
   if (limited_until !== null && new Date(limited_until) > new Date())
     return `waits until ${limited_until}, as the platform asks`
@@ -88,7 +91,40 @@ async function askedFor(
   return { ...given, ...answers }
 }
 
-const add = command('add', 'connect a chat app: asks for what it needs, tries it, and keeps it', {
+/** Shows what is to be scanned or typed in the app, again whenever it changes, until the app has confirmed it. */
+async function waitUntilConfirmed(
+  read: () => Promise<readonly ChannelAnswer[]>,
+  name: string,
+): Promise<void> {
+  let shown: string | undefined
+  const settled = await poll(
+    async () => {
+      const channel = (await read()).find(one => one.name === name)
+      if (!channel?.confirm) return channel && isSettled(channel) ? channel : undefined
+      if (channel.confirm.value !== shown) await printLine(await confirmationText(channel.confirm))
+      shown = channel.confirm.value
+      return undefined
+    },
+    { everyMs: 500 },
+  )
+  if (settled?.problem) throw new Failure(settled.problem)
+  if (settled && shown !== undefined) await printLine(`Now it is ${stateOf(settled)}.`)
+}
+
+/** Neither on its way to be connected nor waiting for somebody. */
+const isSettled = ({ connected, last_error, problem }: ChannelAnswer): boolean =>
+  connected !== false || last_error !== null || problem !== null
+
+async function confirmationText({ kind, value }: NonNullable<ChannelAnswer['confirm']>): Promise<string> {
+  if (kind === 'code') return `Type this code in the app: ${visible(value)}`
+  const { renderUnicodeCompact } = await import('uqr')
+  const lines = renderUnicodeCompact(value, { border: 2 }).split('\n')
+  // White on black, whatever the colours of the terminal are: not every app reads a code the other way round.
+  const shown = process.stdout.isTTY ? lines.map(line => `\u001b[97;40m${line}\u001b[0m`) : lines
+  return `${shown.join('\n')}\nScan this code with the app. It changes from time to time.`
+}
+
+const add = command('add', 'connect a chat app: ask for its settings, test them and save them', {
   example: 'telegram\ntelegram --set token=@token-file',
   input: {
     name: required('its name, as in channels list'),
@@ -110,7 +146,9 @@ const add = command('add', 'connect a chat app: asks for what it needs, tries it
           client.post('/channels', { kind: name, settings }, api.channelAddedAnswer),
         )
         if (options.json) return printJson({ name, ...added })
-        await printLine(`${channel.title} is added, as ${visible(added.as)}. Next:`)
+        await printLine(`${channel.title} is added, as ${visible(added.as)}.`)
+        await waitUntilConfirmed(() => client.get('/channels', api.channelsAnswer), name)
+        await printLine('Next:')
         for (const [i, step] of added.next.entries()) await printLine(`  ${i + 1}. ${step}`)
       },
       { creates: true },
@@ -118,8 +156,8 @@ const add = command('add', 'connect a chat app: asks for what it needs, tries it
   },
 })
 
-export default family('channels', 'chat apps that people reach their agents by', [
-  list('list', 'the chat apps there are, and how those are that you added', {
+export default family('channels', 'connect chat apps and decide who may write', [
+  list('list', 'list chat apps and their status', {
     example: '--json',
     isDefault: true,
     rows: (client, api) => client.get('/channels', api.channelsAnswer),
@@ -127,7 +165,7 @@ export default family('channels', 'chat apps that people reach their agents by',
     empty: 'There are none.',
   }),
   add,
-  call('test', 'ask a platform whether it still lets us in', {
+  call('test', 'test the connection to a chat app', {
     example: 'telegram',
     input: { name: required('its name') },
     progress: 'Asking the platform',
@@ -135,7 +173,7 @@ export default family('channels', 'chat apps that people reach their agents by',
       client.post(url`/channels/${name}/test`, undefined, api.channelAddedAnswer),
     print: ({ as }, { name }) => `${visible(name)} lets us in, as ${visible(as)}.`,
   }),
-  call('remove', 'disconnect a chat app and forget its token; groups and messages stay', {
+  call('remove', 'disconnect a chat app and delete its token; groups and messages stay', {
     example: 'telegram',
     input: { name: required('its name') },
     async call(client, api, { name }) {
@@ -145,33 +183,33 @@ export default family('channels', 'chat apps that people reach their agents by',
     },
     print: (_, { name }) => `${visible(name)} is removed.`,
   }),
-  list('requests', 'chats whose people have asked to be let in', {
+  list('requests', 'list chats that ask for access', {
     example: '--json',
-    input: { all: flag('also those that were decided') },
+    input: { all: flag('include decided ones') },
     rows: async (client, api, { all }) =>
       (await client.get('/pairings', api.pairingsAnswer)).filter(({ status }) => all || status === 'open'),
     columns: pairingColumns,
     empty: 'Nobody waits to be let in.',
   }),
-  call('approve', 'let a chat in, as a group with a folder of its own', {
+  call('approve', 'approve a chat that asks for access, as a group with its own folder', {
     example: 'BCDFG-HJKLM --folder family --trigger @hatch',
     input: {
       which: required('its code, or the address of its chat'),
-      folder: requiredText('folder', 'the folder of the group'),
-      name: text('name', 'the name of the group (default: that of the chat)'),
-      trigger: text('word', 'the agent answers only when it is called so'),
+      folder: requiredText('folder', 'the group’s folder'),
+      name: text('name', 'the group’s name (default: the chat’s name)'),
+      trigger: text('word', 'the word in a message that calls the agent'),
     },
     call: (client, api, { which, folder, name, trigger }) =>
       client.post(url`/pairings/${which}/approve`, { folder, name, trigger }, api.resultAnswer),
     print: (_, { folder }) => `${visible(folder)} is let in.`,
   }),
-  call('deny', 'keep a chat out: nobody there is heard, or can ask again', {
+  call('deny', 'deny a chat access; it cannot ask again', {
     example: 'BCDFG-HJKLM',
     input: { which: required('its code, or the address of its chat') },
     call: (client, api, { which }) => client.post(url`/pairings/${which}/deny`, undefined, api.resultAnswer),
     print: () => 'Refused. They are not heard, and cannot ask again.',
   }),
-  call('forget', 'forget that a chat asked, so that it may ask again', {
+  call('forget', 'delete a chat’s request for access, so that it can ask again', {
     example: 'BCDFG-HJKLM',
     input: { which: required('its code, or the address of its chat') },
     call: (client, api, { which }) => client.delete(url`/pairings/${which}`, api.resultAnswer),

@@ -27,8 +27,8 @@ function decisionInWords(command: CommandAnswer): string {
   return repeated ? `${decision}, repeated` : decision
 }
 
-export default family('commands', 'the commands of agents; `tail` shows them live', [
-  list('list', 'the newest commands that match, oldest first', {
+export default family('commands', 'inspect commands of agents; `tail` shows them live', [
+  list('list', 'list the newest matching commands, oldest first', {
     example: '--group family --decision refused',
     isDefault: true,
     input: {
@@ -46,7 +46,7 @@ export default family('commands', 'the commands of agents; `tail` shows them liv
     columns,
     empty: 'No matching commands.',
   }),
-  call('show', 'one command with its file, steps, receipt and audit entries', {
+  call('show', 'show a command with its file, steps, receipt and audit entries', {
     example: '17',
     input: { seq: required('its number, from commands list') },
     call: (client, api, { seq }) => client.get(url`/commands/${seq}`, api.wholeCommandAnswer),

@@ -13,7 +13,7 @@ export const columns: Column<Setting>[] = [
   { title: 'VARIABLE', value: setting => setting.env, flexible: true, spare: true },
 ]
 
-export default command('config', 'the configuration in effect, and where each value comes from', {
+export default command('config', 'show the configuration in effect, and where each value comes from', {
   example: '--data /srv/hatchway',
   async run({ data, config, json }) {
     const { explainConfig } = await import('@hatchway/host/config')

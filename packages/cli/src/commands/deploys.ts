@@ -17,7 +17,7 @@ const columns: Column<DeployAnswer>[] = [
   { title: 'REASON', value: deploy => deploy.error ?? '-', flexible: true },
 ]
 
-export default list('deploys', 'the newest deploys, oldest first', {
+export default list('deploys', 'list the newest deploys, oldest first', {
   example: '--limit 5',
   input: { limit: limit(20) },
   rows: (client, api, { limit }) => client.get(url`/deploys?${{ limit }}`, api.deploysAnswer),

@@ -8,7 +8,7 @@ import { visible } from '../text.ts'
 
 const labels = { good: 'ok  ', warning: 'note', bad: 'BAD ' } as const
 
-export default command('doctor', 'check everything Hatchway needs, and say how to fix what is wrong', {
+export default command('doctor', 'check everything Hatchway needs, and show how to fix problems', {
   example: '--data /srv/hatchway\n--fix',
   input: { fix: flag('fix what is safe: owners, modes, missing directories, leftovers of dead processes') },
   async run({ fix = false, ...options }) {

@@ -86,19 +86,19 @@ const replay = command('replay', 'handle refused files again, after the cause is
   },
 })
 
-export default family('errors', 'files that were refused, and why', [
-  list('list', 'refused files, oldest first', {
+export default family('errors', 'inspect and replay refused files', [
+  list('list', 'list refused files, oldest first', {
     example: '--code invalid_field',
     input: { group, code: text('code', 'only files refused with this code') },
     rows: (client, api, { group, code }) => client.get(url`/errors?${{ group, code }}`, api.errorsAnswer),
     columns,
     empty: 'No refused files.',
   }),
-  call('show', 'one refused file with all its details', {
+  call('show', 'show a refused file with all its details', {
     example: '17 --content',
     input: {
       id: required('its id, from errors list'),
-      content: flag('also the file’s content, with control characters made visible'),
+      content: flag('include the file’s content, with control characters made visible'),
     },
     call: (client, api, { id, content }) =>
       client.get(url`/errors/${id}?${{ content }}`, api.errorContentAnswer),

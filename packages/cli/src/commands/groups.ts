@@ -25,14 +25,14 @@ function folderOf({ group, folder }: { group: string | undefined; folder: string
   return named
 }
 
-export default family('groups', 'the groups, each with an agent of its own', [
+export default family('groups', 'manage groups', [
   call('add', 'register a group and create its directories', {
     example: '--folder family --jid chat:42 --name Family',
     creates: true,
     input: {
-      folder: requiredText('name', 'its directory below ipc/: letters, digits, - and _'),
+      folder: requiredText('name', 'its folder below ipc/: letters, digits, - and _'),
       jid: requiredText('chat', 'the chat it belongs to'),
-      name: requiredText('text', 'its name for people'),
+      name: requiredText('text', 'its display name'),
       main: flag('a main group: it may act for every group'),
       dialect: withDefault(choice('name', 'the file format of its containers', dialectNames), 'hatchway'),
       trigger: text('word', 'the word in a message that calls the agent'),
@@ -41,7 +41,7 @@ export default family('groups', 'the groups, each with an agent of its own', [
       client.post('/groups', { folder, jid, name, main, dialect, trigger }, api.groupAnswer),
     print: group => `Group ${visible(group.folder)} is registered for ${visible(group.jid)}.`,
   }),
-  list('list', 'all groups', {
+  list('list', 'list all groups', {
     example: '--json',
     rows: (client, api) => client.get('/groups', api.groupsAnswer),
     columns,

@@ -15,7 +15,7 @@ const nanoclaw = command(
     example: '~/nanoclaw --dry-run',
     input: {
       path: required('the directory of the NanoClaw installation'),
-      dryRun: flag('only say what would be imported'),
+      dryRun: flag('only show what would be imported'),
       timezone: text('zone', 'the time zone of its schedules (default: the configured one)'),
     },
     async run({ path, dryRun = false, timezone, json, ...options }) {

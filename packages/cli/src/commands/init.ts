@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { driverNames, sandboxNames } from '@hatchway/host/names'
+import { configFiles, driverNames, sandboxNames } from '@hatchway/host/names'
 import { InvalidArgumentError } from 'commander'
 import { command } from '../command.ts'
 import { type Answers, configText } from '../config-text.ts'
@@ -11,13 +10,13 @@ import { printJson, printLine } from '../output.ts'
 import { type Questions, withQuestions } from '../questions.ts'
 import { withClient } from '../session.ts'
 import { visible } from '../text.ts'
-import { writeConfig } from '../write-config.ts'
-
-/** Before 22.18, Node does not read TypeScript. */
-const usualFile = process.features.typescript ? 'hatchway.config.ts' : 'hatchway.config.mjs'
+import { canImport, usualConfigFile, writeConfig } from '../write-config.ts'
 
 const input = {
-  file: text('file', `the configuration file to write (default: --config, then ${usualFile})`),
+  file: text(
+    'file',
+    'the configuration file to write (default: --config, then hatchway.config.ts, .mts or .mjs, whichever works here)',
+  ),
   name: text('text', 'the assistant’s name'),
   driver: choice('name', 'the agent that answers', driverNames),
   keyVariable: text('name', 'the environment variable with the model’s key'),
@@ -40,11 +39,16 @@ export default command('init', 'answer a few questions, write a configuration an
   example: '--yes --name Andy --driver claude --timezone Europe/Lisbon',
   input,
   async run(given) {
-    const named = given.file ?? given.config ?? usualFile
+    const usualFile = usualConfigFile()
+    const asked = given.file ?? given.config
+    const named = asked ?? usualFile
     const file = resolve(named)
-    if (existsSync(file) && !given.force)
+    const existing = [file, ...(asked === undefined ? configFiles : [])]
+      .map(one => resolve(one))
+      .filter(existsSync)
+    if (existing[0] !== undefined && !given.force)
       throw new Failure(
-        `${file} already exists. See it with npx hatchway config, or replace it with --force.`,
+        `${existing[0]} already exists. See it with npx hatchway config, or replace it with --force.`,
       )
     if (!given.yes && !process.stdin.isTTY)
       throw usageError('Questions need a terminal. Use --yes, and options for your answers.')
@@ -56,6 +60,8 @@ export default command('init', 'answer a few questions, write a configuration an
           whenEnded: 'Nothing was written.',
         })
     const { config } = await writeConfig(file, configText(answers, canImport(file)))
+    // One of another name would be found first.
+    for (const replaced of existing) if (replaced !== file) rmSync(replaced)
     await register(answers, { ...given, config: file })
     const { group } = answers
     if (given.json) return printJson({ file, data: config.data, group: group?.folder ?? null })
@@ -149,26 +155,16 @@ async function checked(answers: Answers): Promise<Answers> {
   return answers
 }
 
+/** Without a group the data directory is made all the same: only one that is not there yet gets a group from `up`. */
 async function register({ group }: Answers, options: { data?: string | undefined; config: string }) {
-  if (!group) return
   await withClient(
     options,
     async (client, api) => {
+      if (!group) return
       const groups = await client.get('/groups', api.groupsAnswer)
       if (groups.some(({ folder }) => folder === group.folder)) return
       await client.post('/groups', { ...group, main: !groups.some(({ main }) => main) }, api.groupAnswer)
     },
     { creates: true },
   )
-}
-
-/** Where Hatchway can be imported, the configuration has its types, and an editor knows every setting. */
-function canImport(file: string): boolean {
-  try {
-    createRequire(file).resolve('hatchway/config')
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return false
-    throw error
-  }
 }

@@ -46,12 +46,12 @@ const details = (run: WholeJobRunAnswer): string[] => [
 
 export default family(
   'jobs',
-  'scheduled commands on this host; `tasks` pauses, resumes, cancels and runs them',
+  'manage scheduled commands on this host; `tasks` pauses, resumes, cancels and runs them',
   [
-    list('list', 'active and paused jobs', {
+    list('list', 'list active and paused jobs', {
       example: '--all',
       isDefault: true,
-      input: { all: flag('also completed and cancelled ones') },
+      input: { all: flag('include completed and cancelled ones') },
       rows: (client, api, { all }) => client.get(url`/jobs?${{ all }}`, api.jobsAnswer),
       columns,
       empty: ({ all }) => (all ? 'No jobs.' : 'No jobs. --all also lists completed and cancelled ones.'),
@@ -75,14 +75,14 @@ export default family(
       print: (result, { name }) =>
         `Job ${visible(String(result.task_id))} (${visible(name)}) is scheduled, next run ${when(String(result.next_run))}.`,
     }),
-    list('runs', 'the runs of a job and their results, oldest first', {
+    list('runs', 'list the runs of a job and their results, oldest first', {
       example: '7',
       input: { id: required('the job’s id, from jobs list'), limit: limit(100) },
       rows: (client, api, { id, limit }) => client.get(url`/jobs/${id}/runs?${{ limit }}`, api.jobRunsAnswer),
       columns: runColumns,
       empty: 'The job has not run yet.',
     }),
-    call('output', 'one run of a job with its output', {
+    call('output', 'show a run of a job with its output', {
       example: '7.1767225600000',
       input: { run: required('the run’s id, from jobs runs') },
       call: (client, api, { run }) => client.get(url`/job-runs/${run}`, api.wholeJobRunAnswer),

@@ -14,10 +14,10 @@ import { findManager, type Manager, serviceInputs } from '../service/manager.ts'
 import { visible } from '../text.ts'
 
 /** Also a command of the family `service`. */
-export default command('logs', 'the daemon’s log', {
+export default command('logs', 'show the daemon’s log', {
   example: '-f\n-n 1000 --json',
   input: {
-    follow: withShort('f', flag('go on with new lines, until Ctrl-C')),
+    follow: withShort('f', flag('keep printing new lines, until Ctrl-C')),
     lines: withShort('n', withDefault(parsed('number', 'how many lines', positive), 100)),
     ...serviceInputs,
   },

@@ -64,8 +64,8 @@ async function* newest(
 
 const fileId = /^[0-9a-f]{24}$/
 
-export default family('messages', 'messages from agents', [
-  list('list', 'messages that agents have sent, oldest first', {
+export default family('messages', 'inspect messages from agents', [
+  list('list', 'list messages of agents, oldest first', {
     example: '--group family --limit 20',
     input: {
       group,

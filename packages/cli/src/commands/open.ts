@@ -6,7 +6,7 @@ import { flag } from '../inputs.ts'
 import { note, printJson, printLine } from '../output.ts'
 import { findData } from '../service/data.ts'
 
-export default command('open', 'print the link to the console, and open it where there is a desktop', {
+export default command('open', 'open the console in the browser, or print its link', {
   example: '\n--print',
   input: { print: flag('only print it') },
   async run({ print, json, ...options }) {

@@ -28,7 +28,7 @@ const wait: Input<number | undefined> = {
 }
 
 const input = {
-  group: requiredText('folder', 'whose directory'),
+  group: requiredText('folder', 'the group whose directory is used'),
   type: text('type', 'the command, such as send_message'),
   payload: text('json', 'its payload; - reads standard input'),
   id: text('id', 'its request id; a repeated id gets the first answer again'),

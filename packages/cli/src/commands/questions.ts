@@ -15,12 +15,8 @@ const columns: Column<ListedQuestionAnswer>[] = [
   timeColumn('EXPIRES', ({ expires_at }) => expires_at),
 ]
 
-export default list(
-  'questions',
-  'questions from agents that nobody has answered; answer with `chat --group`',
-  {
-    rows: (client, api) => client.get('/api/questions', api.questionsAnswer),
-    columns,
-    empty: 'No open questions.',
-  },
-)
+export default list('questions', 'list unanswered questions of agents; answer with `chat --group`', {
+  rows: (client, api) => client.get('/api/questions', api.questionsAnswer),
+  columns,
+  empty: 'No open questions.',
+})

@@ -47,8 +47,8 @@ const details = (run: TranscriptAnswer): string[] => [
   ]),
 ]
 
-export default family('runs', 'the runs of agents', [
-  list('list', 'the newest runs, oldest first', {
+export default family('runs', 'inspect and stop runs of agents', [
+  list('list', 'list the newest runs, oldest first', {
     example: '--group family',
     input: {
       group,
@@ -61,13 +61,13 @@ export default family('runs', 'the runs of agents', [
     columns,
     empty: 'No runs.',
   }),
-  call('show', 'one run with its transcript', {
+  call('show', 'show a run with its transcript', {
     example: '0198c2d4-1111-7000-8000-000000000000',
     input: { id: required('its id, or the start of it') },
     call: (client, api, { id }) => client.get(url`/runs/${id}`, api.transcriptAnswer),
     print: details,
   }),
-  call('stop', 'stop a run; its chat is told', {
+  call('stop', 'stop a run and tell its chat', {
     example: 'family',
     input: { run: required('the run’s id, the start of it, or the folder of its group') },
     call: (client, api, { run }) => client.post(url`/runs/${run}/stop`, undefined, api.runAnswer),

@@ -24,13 +24,13 @@ function createReport(json: boolean | undefined) {
   return { steps, report }
 }
 
-const install = command('install', 'start the daemon now, whenever the machine starts, and after a crash', {
+const install = command('install', 'install a service that runs the daemon, also after a reboot or a crash', {
   example: '--data /srv/hatchway\n--system --run-as hatchway\n--print',
   input: {
     ...serviceInputs,
     runAs: text('user', 'the user of a system service (default: the owner of the data directory)'),
     timeout,
-    print: flag('print the unit, and change nothing'),
+    print: flag('only print the unit'),
   },
   async run({ print, json, timeout: seconds, ...options }) {
     const [{ planService, installService }, { findInstallation }] = await Promise.all([
@@ -40,17 +40,17 @@ const install = command('install', 'start the daemon now, whenever the machine s
     const machine = thisMachine()
     const manager = findManager(options, machine)
     const { steps, report } = createReport(json)
-    const quiet = createPrograms(machine.env, report)
+    const quiet = await createPrograms(machine.env, report)
     const plan = await planService(options, manager, quiet, findInstallation())
     const { kind, scope, name, file, environmentFile, restart } = manager
     if (print) return json ? printJson({ file, text: plan.text }) : write(plan.text)
-    const { changed, daemon } = await withProgress('Waiting for the daemon', say => {
+    const { changed, daemon } = await withProgress('Waiting for the daemon', async say => {
       const announced = async (line: string) => {
         say('')
         await report(line)
         say('Waiting for the daemon')
       }
-      const programs = createPrograms(machine.env, announced)
+      const programs = await createPrograms(machine.env, announced)
       return installService(plan, manager, machine, programs, { report: announced, seconds })
     })
     if (json)
@@ -65,7 +65,7 @@ const install = command('install', 'start the daemon now, whenever the machine s
   },
 })
 
-const status = command('status', 'whether the service is installed, enabled and running', {
+const status = command('status', 'show whether the service is installed, enabled and running', {
   example: '--json',
   input: serviceInputs,
   async run({ json, ...options }) {
@@ -73,7 +73,7 @@ const status = command('status', 'whether the service is installed, enabled and 
     const manager = findManager(options, machine, { existing: true })
     const { kind, scope, name, file } = manager
     const installed = existsSync(file)
-    const programs = createPrograms(machine.env, async () => {})
+    const programs = await createPrograms(machine.env, async () => {})
     const problem = await manager.problem(programs)
     const state = installed && problem === undefined ? await manager.state(programs) : undefined
     const daemon = await daemonOf(options, manager)
@@ -140,9 +140,8 @@ const remove = command('remove', 'stop the service and delete its unit; the data
     const { removeService } = await import('../service/set-up.ts')
     const { steps, report } = createReport(json)
     const data = serviceData(manager) ?? null
-    await withProgress('Stopping the service', () =>
-      removeService(manager, createPrograms(machine.env, report), report),
-    )
+    const programs = await createPrograms(machine.env, report)
+    await withProgress('Stopping the service', () => removeService(manager, programs, report))
     if (json) return printJson({ file, data, environment_file: environmentFile, steps })
     await printLine(
       `The service is gone. Your data${data === null ? '' : ` in ${visible(data)}`} and ${visible(environmentFile)} are still there.`,

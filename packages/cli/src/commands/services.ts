@@ -41,12 +41,12 @@ const requestColumns: Column<RequestsAnswer[number]>[] = [
   { title: 'ID', value: request => request.id ?? '-', flexible: true },
 ]
 
-export default family('services', 'services that agents can use', [
-  call('list', 'services, their tools, and which groups may use them', {
+export default family('services', 'inspect services that agents can use', [
+  call('list', 'list services, their tools, and which groups may use them', {
     call: (client, api) => client.get('/services', api.servicesAnswer),
     print: services => (services.length === 0 ? 'No services.' : tableOf(columns, rowsOf(services))),
   }),
-  list('requests', 'requests of agents that are not answered yet', {
+  list('requests', 'list unanswered requests of agents', {
     rows: (client, api) => client.get('/requests', api.requestsAnswer),
     columns: requestColumns,
     empty: 'No open requests.',

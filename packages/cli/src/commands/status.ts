@@ -3,7 +3,7 @@ import { call } from '../command.ts'
 import { type Fact, facts } from '../facts.ts'
 import { milliseconds, plural, waitingItems, when } from '../format.ts'
 
-export default call('status', 'the state of the host, and what is waiting', {
+export default call('status', 'show the state of the host, and what is waiting', {
   example: '--json',
   call: async client => {
     const overview = await client.overview()

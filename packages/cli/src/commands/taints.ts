@@ -17,8 +17,8 @@ const columns: Column<Taint>[] = [
   { title: 'SECRETS', value: taint => sinceOf(taint.secret), flexible: true },
 ]
 
-export default family('taints', 'untrusted content and secrets that agents have read', [
-  list('list', 'contexts with untrusted content or secrets', {
+export default family('taints', 'inspect and clear what counts as read by agents', [
+  list('list', 'list contexts with untrusted content or secrets', {
     rows: (client, api) => client.get('/taints', api.taintsAnswer),
     columns,
     empty: 'No context is tainted.',

@@ -58,7 +58,7 @@ const add = call('add', 'schedule a task', {
     '--group family --prompt "Remind us: water the plants" --cron "0 9 * * 1-5"\n--group main --prompt "What is new?" --every 2h --context isolated',
   input: {
     group: requiredText('folder', 'the group whose agent runs'),
-    prompt: requiredText('text', 'what the agent is told'),
+    prompt: requiredText('text', 'the prompt for the agent'),
     ...scheduleInputs,
     context: withDefault(context, 'group'),
     script: text('file', aboutScript),
@@ -86,7 +86,7 @@ const edit = call('edit', 'change a task; options that are left out stay as they
   example: '7 --prompt "Water the plants, and the cat"\n7 --every 10m --no-script',
   input: {
     id,
-    prompt: text('text', 'what the agent is told'),
+    prompt: text('text', 'the prompt for the agent'),
     ...scheduleInputs,
     context,
     script: removable('file', aboutScript, 'remove the script'),
@@ -124,17 +124,17 @@ const actions = [
   }),
 )
 
-export default family('tasks', 'scheduled tasks of agents', [
-  list('list', 'active and paused tasks', {
+export default family('tasks', 'manage scheduled tasks', [
+  list('list', 'list active and paused tasks', {
     example: '--group family',
-    input: { group, all: flag('also completed and cancelled ones') },
+    input: { group, all: flag('include completed and cancelled ones') },
     rows: (client, api, { group, all }) => client.get(url`/tasks?${{ group, all }}`, api.tasksAnswer),
     columns,
     empty: ({ all }) => (all ? 'No tasks.' : 'No tasks. --all also lists completed and cancelled ones.'),
   }),
   add,
   edit,
-  list('upcoming', 'the next runs of tasks, soonest first; at most 1000', {
+  list('upcoming', 'list the next runs of tasks, soonest first; at most 1000', {
     example: '--days 7 --group family',
     input: { group, days: withDefault(parsed('number', 'how many days ahead, at most 366', positive), 31) },
     rows: (client, api, { group, days }) =>
@@ -142,7 +142,7 @@ export default family('tasks', 'scheduled tasks of agents', [
     columns: upcomingColumns,
     empty: 'No task runs in this time. Paused tasks are in: npx hatchway tasks list',
   }),
-  list('history', 'past runs of a task and their results, oldest first', {
+  list('history', 'list past runs of a task and their results, oldest first', {
     example: '7',
     input: { id, limit: limit(100) },
     rows: (client, api, { id, limit }) =>

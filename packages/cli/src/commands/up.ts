@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { command } from '../command.ts'
 import { onEndRequested } from '../end-requested.ts'
@@ -8,7 +9,9 @@ import { announce } from '../output.ts'
 import { loadSettings } from '../session.ts'
 import { safeJson, visible } from '../text.ts'
 
-export const createMain = flag('add a main group if there is none: folder main, chat local:main')
+export const createMain = flag(
+  'add a main group if there is none, as in a new data directory: folder main, chat local:main',
+)
 
 interface UpOptions extends CommonOptions {
   createMain: boolean | undefined
@@ -37,10 +40,11 @@ export default command('up', 'run the daemon in the foreground, until Ctrl-C or 
 async function serve(options: UpOptions): Promise<number> {
   const ending = Promise.withResolvers<number>()
   onEndRequested(() => ending.resolve(exitCodes.done))
-  const [{ startDaemon, takeSupervisor, whenSupervisorEnds }, config] = await Promise.all([
+  const [{ layoutOf, startDaemon, takeSupervisor, whenSupervisorEnds }, config] = await Promise.all([
     import('@hatchway/host'),
     loadSettings(options),
   ])
+  const isNew = !existsSync(layoutOf(config.data).database)
   // Node keeps compiled code in memory until it is written to the cache: megabytes that a daemon no longer needs.
   flushCompileCache()
   const supervisor = takeSupervisor(process.env)
@@ -57,7 +61,7 @@ async function serve(options: UpOptions): Promise<number> {
   ])
   if (daemon === undefined) return ending.promise
 
-  if (options.createMain && !daemon.host.store.groups().some(group => group.main)) {
+  if ((options.createMain || isNew) && !daemon.host.store.groups().some(group => group.main)) {
     const outcome = await daemon.host.addGroup(mainGroup)
     if (!outcome.ok) throw new Failure(`The main group cannot be added: ${outcome.error.message}`)
   }

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, renameSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { command } from '../command.ts'
 import { Failure, usageError } from '../failure.ts'
@@ -7,10 +7,10 @@ import { type CommonOptions, flag, text } from '../inputs.ts'
 import { note, printJson, printLine } from '../output.ts'
 import { withProgress } from '../progress.ts'
 import { withQuestions } from '../questions.ts'
-import { findData, serviceRuns } from '../service/data.ts'
+import { findDataOf, serviceRuns } from '../service/data.ts'
 import { findInstallation, type Installation, versionIn } from '../service/installation.ts'
 import { createPrograms, type Programs, thisMachine } from '../service/machine.ts'
-import { findManager, type Manager, serviceInputs, timeout } from '../service/manager.ts'
+import { findManager, type Manager, serviceInputs, timeout, usualName } from '../service/manager.ts'
 import { changesSince, findRelease, installRelease, isNewer } from '../service/releases.ts'
 import { waitUntilReady } from '../service/set-up.ts'
 import { visible } from '../text.ts'
@@ -26,8 +26,8 @@ export default command(
       to: text('version', 'this version (default: the newest)'),
       yes: flag('do not ask'),
       backup: text(
-        'directory',
-        'where the backup goes (default: hatchway-backups beside the data directory)',
+        'place',
+        'the backup’s directory, or its file: *.zst or *.gz (default: hatchway-backups beside the data directory)',
       ),
       timeout,
       ...serviceInputs,
@@ -37,7 +37,7 @@ export default command(
       refuseOthers(installation)
       const { directory, version } = installation
       const machine = thisMachine()
-      const programs = createPrograms(machine.env, async line => (json ? undefined : printLine(line)))
+      const programs = await createPrograms(machine.env, async line => (json ? undefined : printLine(line)))
       const release = await withProgress('Asking npm', () => findRelease(programs, to))
       const isWanted = to === undefined ? isNewer(release, version) : release !== version
       const changes = isWanted
@@ -56,7 +56,9 @@ export default command(
       checkWritable(directory)
 
       const manager = findManager(options, machine, { existing: true })
-      const data = await findData(options)
+      if (options.name !== usualName && !existsSync(manager.file))
+        throw new Failure(`There is no service ${options.name}: ${manager.file} does not exist.`)
+      const data = await findDataOf(installation.program, options, manager)
       const backup = await backUp({ ...options, data }, version)
       if (!json) await printLine(`Backup written to ${visible(backup.file)}, ${bytes(backup.size)}.`)
       const restarted = await replace({
@@ -128,11 +130,18 @@ async function backUp(
   options: CommonOptions & { data: string; backup: string | undefined },
   version: string,
 ) {
-  const folder = options.backup ?? join(dirname(options.data), 'hatchway-backups')
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const place = options.backup ?? join(dirname(options.data), 'hatchway-backups')
+  const isFile =
+    /\.(gz|tgz|zst|tzst)$/.test(place) && !statSync(place, { throwIfNoEntry: false })?.isDirectory()
+  if (isFile && existsSync(place)) throw new Failure(`${place} already exists. Use another name.`)
+  mkdirSync(isFile ? dirname(place) : place, { recursive: true, mode: 0o700 })
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')
-  const file = join(folder, `hatchway-${version}-${time}.tar.zst`)
-  return { file, size: await writeBackup({ ...options, file, groups: true }) }
+  const draft = isFile ? place : join(place, `hatchway-${version}-${time}.tar`)
+  const { size, compression } = await writeBackup({ ...options, file: draft, groups: true })
+  if (isFile) return { file: place, size }
+  const file = `${draft}.${compression === 'gzip' ? 'gz' : 'zst'}`
+  renameSync(draft, file)
+  return { file, size }
 }
 
 interface Replacement {
@@ -145,7 +154,10 @@ interface Replacement {
   seconds: number
 }
 
-/** Resolves with whether a service was restarted. Everything it needs is loaded: npm removes the files of this process. */
+/**
+ * Resolves with whether a service was restarted. Everything that is needed after `install` is loaded before: npm removes
+ * the files of this process, and a release has others.
+ */
 async function replace({
   installation,
   release,
@@ -164,17 +176,17 @@ async function replace({
   const installedVersion = () => (existsSync(file) ? versionIn(file) : undefined)
   const install = (wanted: string) =>
     withProgress(`Installing ${wanted}`, () => installRelease(programs, installation, wanted))
+  // Whatever goes wrong, the way back is taken.
   const startsAgain = async () => {
     try {
       await programs.run(...manager.restart)
+      return await withProgress('Waiting for the daemon', () =>
+        waitUntilReady(data, { findDaemon, replaces: old, hasConsole: old?.link !== undefined, seconds }),
+      )
     } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      note(error.message)
+      note(error instanceof Error ? error.message : String(error))
       return undefined
     }
-    return withProgress('Waiting for the daemon', () =>
-      waitUntilReady(data, { replaces: old, hasConsole: old?.link !== undefined, seconds }),
-    )
   }
   const restore = `hatchway restore ${backup} --data ${data} --force`
   try {
@@ -195,7 +207,14 @@ async function replace({
     return false
   }
   if (await startsAgain()) return true
-  await install(version)
+  try {
+    await install(version)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : error
+    throw new Failure(
+      `${reason}\n${release} did not start, and ${version} could not be installed again. Try it later: hatchway upgrade --to ${version}. The backup is ${backup}.`,
+    )
+  }
   const isBack = await startsAgain()
   throw new Failure(
     isBack

@@ -13,7 +13,7 @@ const columns: Column<UsageAnswer[number]>[] = [
   { title: 'TOKENS OUT', value: usage => String(usage.output_tokens), right: true },
 ]
 
-export default list('usage', 'model requests and tokens of each group by day', {
+export default list('usage', 'show model requests and tokens of each group by day', {
   example: '--since 2026-01-01',
   input: { group, since: text('day', 'from this day on') },
   rows: (client, api, { group, since }) => client.get(url`/usage?${{ group, since }}`, api.usageAnswer),

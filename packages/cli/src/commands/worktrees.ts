@@ -13,8 +13,8 @@ const columns: Column<WorktreesAnswer[number]>[] = [
   { title: 'PATH', value: worktree => worktree.path, flexible: true },
 ]
 
-export default family('worktrees', 'repositories that groups work on', [
-  list('list', 'the groups that have a repository, and its path', {
+export default family('worktrees', 'inspect and merge worktrees of groups', [
+  list('list', 'list groups that have a repository, and its path', {
     rows: (client, api) => client.get('/worktrees', api.worktreesAnswer),
     columns,
     empty: 'No group has a repository: see groups.<folder>.repo in the configuration.',

@@ -25,8 +25,8 @@ const timeoutMs = 120_000
 const pollMs = 100
 
 async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
-  const look = async () => (await isTrue()) || undefined
-  if (!(await poll(look, { everyMs: pollMs, timeoutMs }))) throw new Failure(`The demo failed: ${what}.`)
+  const find = async () => (await isTrue()) || undefined
+  if (!(await poll(find, { everyMs: pollMs, timeoutMs }))) throw new Failure(`The demo failed: ${what}.`)
 }
 
 /** What the demo's steps do, as a person in a chat and as a group's agent. */

@@ -20,3 +20,11 @@ export async function findData(options: CommonOptions): Promise<string> {
   const asked = { user: undefined, system: undefined, name: undefined }
   return serviceData(findManager(asked, thisMachine(), { existing: true })) ?? data
 }
+
+/** The data directory of a program: unless one is named, of the service that runs it. */
+export async function findDataOf(program: string, options: CommonOptions, manager: Manager): Promise<string> {
+  const ofService = serviceData(manager)
+  const isNamed = options.data !== undefined || options.config !== undefined
+  if (!isNamed && ofService !== undefined && serviceRuns(manager, program, ofService)) return ofService
+  return findData(options)
+}

@@ -41,11 +41,9 @@ export type Report = (line: string) => Promise<void>
 
 const timeoutMs = 10 * 60_000
 
-export function createPrograms(env: NodeJS.ProcessEnv, report: Report): Programs {
-  const ask: Programs['ask'] = async (program, ...args) => {
-    const host = await import('@hatchway/host/api')
-    return host.ask(program, args, { timeoutMs, environment: env })
-  }
+export async function createPrograms(env: NodeJS.ProcessEnv, report: Report): Promise<Programs> {
+  const host = await import('@hatchway/host/api')
+  const ask: Programs['ask'] = (program, ...args) => host.ask(program, args, { timeoutMs, environment: env })
   return {
     ask,
     async run(program, ...args) {

@@ -44,10 +44,12 @@ export interface Manager {
   logs(lines: number, follow: boolean): readonly [string, ...string[]]
 }
 
+export const usualName = 'hatchway'
+
 export const serviceInputs = {
   user: flag('the service of the person who is logged in (default, unless you are root)'),
   system: flag('the service of the whole machine (default for root)'),
-  name: withDefault(text('name', 'the service’s name, for a second one'), 'hatchway'),
+  name: withDefault(text('name', 'the service’s name, for a second one'), usualName),
 }
 
 /** For commands that start the daemon. */
@@ -64,7 +66,7 @@ interface Asked {
 
 /** `existing`: without --user and --system, the one that is installed. */
 export function findManager(
-  { user, system, name = 'hatchway' }: Asked,
+  { user, system, name = usualName }: Asked,
   machine: Machine,
   { existing = false }: { existing?: boolean } = {},
 ): Manager {

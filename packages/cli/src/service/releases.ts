@@ -67,15 +67,19 @@ export function sectionsBetween(changelog: string, installed: string, release: s
 }
 
 export function isNewer(release: string, installed: string): boolean {
-  const numbers = (version: string) => version.split(/[-+]/, 1)[0]?.split('.').map(Number) ?? []
-  const before = numbers(installed)
-  const difference = numbers(release)
-    .map((number, i) => number - (before[i] ?? 0))
-    .find(each => each !== 0)
-  if (difference !== undefined) return difference > 0
-  // 1.2.0-rc.1 comes before 1.2.0.
-  return installed.includes('-') && !release.includes('-')
+  const [wanted = '', wantedCandidate = ''] = parts(release)
+  const [own = '', ownCandidate = ''] = parts(installed)
+  if (wanted !== own) return order.compare(wanted, own) > 0
+  // 1.2.0-rc.1 comes before 1.2.0-rc.2, and both before 1.2.0.
+  if (wantedCandidate === '' || ownCandidate === '') return ownCandidate !== '' && wantedCandidate === ''
+  return order.compare(wantedCandidate, ownCandidate) > 0
 }
+
+/** Numbers inside the text count as numbers: 1.10 comes after 1.9. */
+const order = new Intl.Collator('en', { numeric: true })
+
+/** What comes after + is not compared. */
+const parts = (version: string) => version.split('+', 1)[0]?.split(/-(.*)/) ?? []
 
 /** Replaces the installed package where it is: in a folder of the person's, or below npm's global prefix. */
 export async function installRelease(

@@ -174,11 +174,9 @@ test.runIf(isLinux)('a person’s service is installed, updated, shown and remov
     'systemctl --user disable --now hatchway.service',
     'systemctl --user daemon-reload',
   ])
-  expect([existsSync(unit), existsSync(join(data, 'state')), existsSync(join(here, 'pid'))]).toEqual([
-    false,
-    true,
-    false,
-  ])
+  expect([existsSync(unit), existsSync(join(data, 'state')), existsSync(join(here, 'hatchway.pid'))]).toEqual(
+    [false, true, false],
+  )
   expect(await hatchway('service', 'remove')).toMatchObject({ code: 1 })
   expect(JSON.parse((await hatchway('service', 'status', '--data', data, '--json')).out)).toMatchObject({
     installed: false,
@@ -206,14 +204,16 @@ test.runIf(isLinux)('what stands in the way of a service is said with what to do
   const said: string[] = []
   const report = async (line: string) => void said.push(line)
   writeFileSync(join(here, 'no-linger'), '')
-  await own.prepare(createPrograms(env, report), report)
+  await own.prepare(await createPrograms(env, report), report)
   expect(said.at(-1)).toMatch(/Access denied.*Have root run: loginctl enable-linger \S+$/)
 
   writeFileSync(join(here, 'systemctl'), '#!/bin/sh\necho offline; exit 1\n')
-  expect(await install('--user')).toMatchObject(refused('hatchway supervise'))
+  const outside = await install('--user')
+  expect(outside).toMatchObject(refused('hatchway supervise'))
+  expect(existsSync(/use (\S+docker-compose\.yml);/.exec(outside.err)?.[1] ?? '')).toBe(true)
 
   const machine: Machine = { platform: 'linux', uid: 1000, home, root: home, env }
-  const programs = createPrograms(env, async () => {})
+  const programs = await createPrograms(env, async () => {})
   const manager = { ...findManager({ user: undefined, system: true, name: undefined }, machine) }
   const plan = { text: '', data, owner: { uid: 0, gid: 0 }, hasConsole: false }
   await expect(
@@ -232,7 +232,7 @@ test.runIf(isLinux)(
   async () => {
     const { home, data, env } = openHome()
     const machine: Machine = { platform: 'linux', uid: 0, home, root: home, env }
-    const programs = createPrograms(env, async () => {})
+    const programs = await createPrograms(env, async () => {})
     const manager = findManager({ user: undefined, system: undefined, name: 'second' }, machine)
     expect(manager.file).toBe(join(home, 'etc/systemd/system/second.service'))
     const installation = {
@@ -294,7 +294,7 @@ test.runIf(isLinux)('launchd gets a plist, and its log is a file that only its o
   const machine: Machine = { platform: 'macos', uid: 501, home, root: home, env }
   const said: string[] = []
   const report = async (line: string) => void said.push(line)
-  const programs = createPrograms(env, report)
+  const programs = await createPrograms(env, report)
   const manager = findManager({ user: undefined, system: undefined, name: undefined }, machine)
   const installation = {
     node: process.execPath,

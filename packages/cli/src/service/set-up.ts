@@ -126,6 +126,7 @@ export async function installService(
   await manager.start(programs, before, changed)
   const isRestarted = changed && before.running
   const daemon = await waitUntilReady(plan.data, {
+    findDaemon,
     replaces: isRestarted ? old : undefined,
     hasConsole: plan.hasConsole,
     seconds,
@@ -156,16 +157,20 @@ async function prepareSecrets(
   }
 }
 
-/** undefined: not in time. `replaces`: a daemon that has been told to end does not count. */
+interface Wait {
+  /** loaded by the caller: after an upgrade, its file is gone */
+  findDaemon(data: string): Promise<RunningDaemon | undefined>
+  /** a daemon that has been told to end does not count */
+  replaces: RunningDaemon | undefined
+  hasConsole: boolean
+  seconds: number
+}
+
+/** undefined: not in time. */
 export async function waitUntilReady(
   data: string,
-  {
-    replaces,
-    hasConsole,
-    seconds,
-  }: { replaces: RunningDaemon | undefined; hasConsole: boolean; seconds: number },
+  { findDaemon, replaces, hasConsole, seconds }: Wait,
 ): Promise<RunningDaemon | undefined> {
-  const { findDaemon } = await import('@hatchway/host/api')
   let latest: RunningDaemon | undefined
   const complete = await poll(
     async () => {

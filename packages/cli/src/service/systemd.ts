@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { project } from '@hatchway/host/parts'
 import { Failure } from '../failure.ts'
 import { visible } from '../text.ts'
 import type { Machine, Programs } from './machine.ts'
@@ -9,8 +10,8 @@ import { systemdUnit } from './texts.ts'
 const properties =
   'UnitFileState,ActiveState,ActiveEnterTimestamp,ExecMainExitTimestamp,ExecMainCode,ExecMainStatus'
 
-const notHere =
-  'systemd does not run here. In a container, use units/docker-compose.yml; elsewhere, have what starts programs at boot run: hatchway supervise'
+const notHere = () =>
+  `systemd does not run here. In a container, use ${join(project, 'units', 'docker-compose.yml')}; elsewhere, have what starts programs at boot run: hatchway supervise`
 
 export function createSystemd(machine: Machine, scope: Scope, name: string): Manager {
   const unit = `${name}.service`
@@ -29,7 +30,7 @@ export function createSystemd(machine: Machine, scope: Scope, name: string): Man
     text: content => systemdUnit({ ...content, logFile: '' }),
     async problem(programs) {
       const { code, stdout } = await programs.ask('systemctl', 'is-system-running')
-      return code === null || stdout.trim() === 'offline' ? notHere : undefined
+      return code === null || stdout.trim() === 'offline' ? notHere() : undefined
     },
     async prepare(programs, report) {
       if (!isUser) return

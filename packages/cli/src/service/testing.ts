@@ -19,35 +19,38 @@ import { onTestFinished } from 'vitest'
 const shared = `#!/bin/sh
 here=$(dirname "$0")
 echo "$(basename "$0") $*" >> "$here/calls"
-running() { [ -f "$here/pid" ] && [ -r "/proc/$(cat "$here/pid")/stat" ] && ! grep -q ') Z ' "/proc/$(cat "$here/pid")/stat"; }
+name=hatchway
+for one; do case "$one" in *.service) name="\${one%.service}" ;; esac; done
+pid="$here/$name.pid"
+running() { [ -f "$pid" ] && [ -r "/proc/$(cat "$pid")/stat" ] && ! grep -q ') Z ' "/proc/$(cat "$pid")/stat"; }
 stop() {
-  running && kill "$(cat "$here/pid")"
+  running && kill "$(cat "$pid")"
   while running; do sleep 0.1; done
-  rm -f "$here/pid"
+  rm -f "$pid"
 }
 `
 const systemctl = `${shared}
-unit="$HOME/.config/systemd/user/hatchway.service"
+unit="$HOME/.config/systemd/user/$name.service"
 start() {
-  set -a; . "$HOME/.config/hatchway/environment"; set +a
+  set -a; . "$HOME/.config/$name/environment"; set +a
   env $(sed -n 's/^Environment=//p' "$unit") $(sed -n 's/^ExecStart=//p' "$unit") >> "$here/journal" 2>&1 < /dev/null &
-  echo $! > "$here/pid"
+  echo $! > "$pid"
 }
 [ "$1" = --user ] && shift
 case "$1" in
   is-system-running) echo running ;;
   show)
-    [ -f "$here/enabled" ] && echo UnitFileState=enabled || echo UnitFileState=disabled
+    [ -f "$here/$name.enabled" ] && echo UnitFileState=enabled || echo UnitFileState=disabled
     running && echo ActiveState=active || echo ActiveState=inactive
     echo 'ActiveEnterTimestamp=Wed 2026-11-18 05:13:10 UTC'
     echo 'ExecMainExitTimestamp=Tue 2026-11-17 23:00:00 UTC'
     echo ExecMainCode=1
     echo ExecMainStatus=7 ;;
   daemon-reload) ;;
-  enable) touch "$here/enabled" ;;
+  enable) touch "$here/$name.enabled" ;;
   start) running || start ;;
   restart) stop; start ;;
-  disable) rm -f "$here/enabled"; [ "$2" = --now ] && stop ;;
+  disable) rm -f "$here/$name.enabled"; [ "$2" = --now ] && stop ;;
   *) exit 1 ;;
 esac
 exit 0
@@ -65,14 +68,14 @@ const launchctl = `${shared}
 case "$1" in
   print)
     running || { echo 'Could not find service in domain' >&2; exit 113; }
-    printf '\\tstate = running\\n\\tpid = %s\\n\\tlast exit code = 7\\n' "$(cat "$here/pid")" ;;
+    printf '\\tstate = running\\n\\tpid = %s\\n\\tlast exit code = 7\\n' "$(cat "$pid")" ;;
   bootout) stop ;;
   bootstrap)
     strings=$(sed -n 's/.*<string>\\(.*\\)<\\/string>.*/\\1/p' "$3")
     data=$(sed -n '/HATCHWAY_DATA/{n;s/.*<string>\\(.*\\)<\\/string>.*/\\1/p;}' "$3")
     log=$(echo "$strings" | tail -n 1)
     HATCHWAY_DATA="$data" $(echo "$strings" | sed -n '2,5p') >> "$log" 2>&1 < /dev/null &
-    echo $! > "$here/pid" ;;
+    echo $! > "$pid" ;;
 esac
 exit 0
 `
@@ -88,9 +91,12 @@ export function openHome() {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'hatchway-service-')))
   const here = join(home, 'stand-ins')
   const data = join(home, 'data')
-  for (const folder of [here, data, join(home, '.config/hatchway')]) mkdirSync(folder, { recursive: true })
+  for (const folder of [here, data]) mkdirSync(folder)
   for (const [name, text] of Object.entries(scripts)) writeFileSync(join(here, name), text, { mode: 0o755 })
-  writeFileSync(join(home, '.config/hatchway/environment'), quietEnvironment, { mode: 0o644 })
+  for (const name of ['hatchway', 'second']) {
+    mkdirSync(join(home, '.config', name), { recursive: true })
+    writeFileSync(join(home, '.config', name, 'environment'), quietEnvironment, { mode: 0o644 })
+  }
   const env: NodeJS.ProcessEnv = { PATH: `${here}:${process.env.PATH}`, HOME: home, TZ: 'UTC' }
   const run = (program: string, ...args: string[]) =>
     new Promise<{ code: number; out: string; err: string }>(resolve => {
@@ -100,7 +106,8 @@ export function openHome() {
       child.stdin?.end()
     })
   onTestFinished(async () => {
-    await run('systemctl', '--user', 'disable', '--now', 'hatchway.service')
+    for (const name of ['hatchway', 'second'])
+      await run('systemctl', '--user', 'disable', '--now', `${name}.service`)
     rmSync(home, { recursive: true })
   })
   /** changes that were asked for since the last time */

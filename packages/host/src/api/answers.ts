@@ -110,6 +110,10 @@ const channelAnswer = z
     last_error: z.string().nullable(),
     limited_until: z.iso.datetime().nullable().describe('the platform has asked to wait'),
     problem: z.string().nullable().describe('why it cannot be used at all'),
+    confirm: z
+      .object({ kind: z.enum(['qr', 'code']), value: z.string() })
+      .nullable()
+      .describe('what an operator has to scan or type in the app before it lets us in; for admins alone'),
     questions: z.array(z.object({ key: z.string(), question: z.string(), secret: z.boolean() })),
     next: z.array(z.string()).describe('what to do once it is added'),
   })

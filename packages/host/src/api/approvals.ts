@@ -49,7 +49,7 @@ export const approvalRoutes: readonly Route<HostContext>[] = [
     answer: wholeApprovalAnswer,
     handle({ host: { store, config, chats } }, { params }) {
       const row = findApproval(store.approvals, params.id)
-      if (!row) throw notFound('Nothing has this id, and nothing that waits has this code.')
+      if (!row) throw notFound('No approval with this id or code.')
       return wholeOf(config, row, chats?.approvals)
     },
   }),

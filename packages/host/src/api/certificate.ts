@@ -16,7 +16,7 @@ const oldest = { minVersion: 'TLSv1.2' } as const
 /** Throws where the files are no certificate and its key. */
 export function openCertificate(
   { cert, key }: { cert: string; key: string },
-  lookEveryMs = 60_000,
+  checkEveryMs = 60_000,
 ): Certificate {
   const stamp = () => [cert, key].map(path => statSync(path, { throwIfNoEntry: false })?.mtimeMs).join()
   const read = () => {
@@ -33,7 +33,7 @@ export function openCertificate(
   }
   let known = stamp()
   const first = read()
-  let lookAgainAt = 0
+  let nextCheckAt = 0
   let use = (_files: { cert: Buffer; key: Buffer }) => {}
   return {
     createServer(options, listener) {
@@ -45,8 +45,8 @@ export function openCertificate(
       return server
     },
     renew() {
-      if (performance.now() < lookAgainAt) return
-      lookAgainAt = performance.now() + lookEveryMs
+      if (performance.now() < nextCheckAt) return
+      nextCheckAt = performance.now() + checkEveryMs
       const now = stamp()
       if (now === known) return
       try {

@@ -160,7 +160,7 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
       const { store, config, chats } = context
       const chat = groupOf(context, params.jid)
       const row = byId(store.approvals, params.id)
-      if (!row || !isShownIn(config, row, chat)) throw notFound('Nothing of this id waits in this chat.')
+      if (!row || !isShownIn(config, row, chat)) throw notFound('No approval with this id in this chat.')
       return wholeOf(config, row, chats.approvals)
     },
   }),

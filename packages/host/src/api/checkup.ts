@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { layoutOf } from '../base/layout.ts'
 import { isStorageFailure } from '../base/storage-failure.ts'
-import { lookAside } from '../store/inspect-aside.ts'
+import { inspectAside } from '../store/inspect-aside.ts'
 import type { Checkup } from './answers.ts'
 import type { Host } from './host.ts'
 
@@ -58,7 +58,7 @@ async function storeOf(host: Host): Promise<Checkup['store']> {
     folder = mkdtempSync(join(state, 'backup-'))
     const path = join(folder, 'copy.db')
     await host.store.copyTo(path)
-    return await lookAside(path)
+    return await inspectAside(path)
   } catch (error) {
     // The rest of the findings say what is wrong with the disk.
     if (isStorageFailure(error)) return null

@@ -17,11 +17,11 @@ const event = (seq: number, group = 'family'): CommandEvent => ({
   repeated: false,
 })
 
-function bell() {
+function eventSource() {
   const listeners = new Set<(event: CommandEvent) => void>()
   return {
     listeners,
-    ring: (event: CommandEvent) => {
+    emit: (event: CommandEvent) => {
       for (const listener of listeners) listener(event)
     },
     subscribe: (listener: (event: CommandEvent) => void) => {
@@ -39,9 +39,9 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Ev
 }
 
 test('begins with a heartbeat and goes on with commands', async () => {
-  const host = bell()
+  const host = eventSource()
   const reader = eventStream(host, { ...defaults, signal: new AbortController().signal }).getReader()
-  host.ring(event(1))
+  host.emit(event(1))
   expect(await next(reader)).toMatchObject({ kind: 'heartbeat' })
   expect(await next(reader)).toMatchObject({
     kind: 'command',
@@ -50,7 +50,7 @@ test('begins with a heartbeat and goes on with commands', async () => {
 })
 
 test('heartbeats come while nothing happens', async () => {
-  const reader = eventStream(bell(), {
+  const reader = eventStream(eventSource(), {
     ...defaults,
     heartbeatMs: 5,
     signal: new AbortController().signal,
@@ -60,28 +60,28 @@ test('heartbeats come while nothing happens', async () => {
 })
 
 test('shows one group’s commands where one is asked for', async () => {
-  const host = bell()
+  const host = eventSource()
   const reader = eventStream(host, {
     ...defaults,
     group: 'b',
     signal: new AbortController().signal,
   }).getReader()
-  host.ring(event(1, 'a'))
-  host.ring(event(2, 'b'))
+  host.emit(event(1, 'a'))
+  host.emit(event(2, 'b'))
   await next(reader)
   expect(await next(reader)).toMatchObject({ command: { seq: 2 } })
 })
 
 test('a reader that does not keep up misses commands, is told how many, and costs no memory', async () => {
-  const host = bell()
+  const host = eventSource()
   const stream = eventStream(host, { ...defaults, bufferBytes: 2000, signal: new AbortController().signal })
-  for (let seq = 1; seq <= 10_000; seq++) host.ring(event(seq))
+  for (let seq = 1; seq <= 10_000; seq++) host.emit(event(seq))
   const reader = stream.getReader()
   await next(reader)
   let seen = 0
   let kept = 0
   while (seen < 10_000) {
-    host.ring(event(10_001))
+    host.emit(event(10_001))
     const answer = await next(reader)
     if (answer?.kind === 'command' && answer.command.seq <= 10_000) {
       kept++
@@ -95,7 +95,7 @@ test('a reader that does not keep up misses commands, is told how many, and cost
 })
 
 test('a reader that leaves is forgotten', async () => {
-  const host = bell()
+  const host = eventSource()
   const reader = eventStream(host, { ...defaults, signal: new AbortController().signal }).getReader()
   await next(reader)
   expect(host.listeners.size).toBe(1)
@@ -104,7 +104,7 @@ test('a reader that leaves is forgotten', async () => {
 })
 
 test('the end of the daemon ends the stream', async () => {
-  const host = bell()
+  const host = eventSource()
   const ending = new AbortController()
   const reader = eventStream(host, { ...defaults, signal: ending.signal }).getReader()
   await next(reader)

@@ -9,7 +9,7 @@ import { watchHost } from './watch-host.ts'
  * What the host does, live.
  *
  *   asleep     nobody looks: nothing is listened to, nothing is kept
- *   watched    somebody looks: commands come as they happen, the rest is looked for twice a second
+ *   watched    somebody looks: commands come as they happen, the rest is polled twice a second
  *   awaited    the last one left: commands are still kept for a while, for whoever comes back
  *
  * Whoever comes back after it was asleep is told to read everything anew.
@@ -21,7 +21,7 @@ type Text = () => string
 
 const kept = { events: 2000, size: Number.POSITIVE_INFINITY }
 const awaitedMs = 600_000
-const lookMs = 500
+const pollMs = 500
 
 const feeds = new WeakMap<Host['meter'], HostFeed>()
 
@@ -40,26 +40,26 @@ function createHostFeed(host: Host): HostFeed {
   const publish = (make: () => FeedEventAnswer) => log.publish(textOf(make))
   const watch = watchHost(host, publish)
   let leave: (() => void) | undefined
-  let looking: NodeJS.Timeout | undefined
+  let pollTimer: NodeJS.Timeout | undefined
   let sleeping: NodeJS.Timeout | undefined
   let ticks = 0
   let before = { handled: 0, refused: 0 }
 
-  const tellTraffic = () => {
+  const publishTraffic = () => {
     const now = { handled: meter.handled(), refused: meter.refused() }
     const [handled, refused] = [now.handled - before.handled, now.refused - before.refused]
     before = now
-    log.tell(textOf(() => ({ kind: 'traffic', at: isoOf(Date.now()), handled, refused })))
+    log.broadcast(textOf(() => ({ kind: 'traffic', at: isoOf(Date.now()), handled, refused })))
   }
-  const look = () => {
+  const poll = () => {
     try {
-      watch.look()
+      watch.poll()
     } catch (error) {
-      // Nothing is missed: the next look finds it.
+      // Nothing is missed: the next poll finds it.
       if (!isStorageFailure(error)) throw error
-      host.retries.failed('looking for changes', error)
+      host.retries.failed('polling for changes', error)
     }
-    if (++ticks % 2 === 0) tellTraffic()
+    if (++ticks % 2 === 0) publishTraffic()
   }
   const listen = () => {
     const heard = host.subscribe(event => publish(() => ({ kind: 'command', command: command.of(event) })))
@@ -76,9 +76,9 @@ function createHostFeed(host: Host): HostFeed {
   const wake = () => {
     clearTimeout(sleeping)
     leave ??= listen()
-    if (looking) return
+    if (pollTimer) return
     before = { handled: meter.handled(), refused: meter.refused() }
-    looking = setInterval(look, lookMs).unref()
+    pollTimer = setInterval(poll, pollMs).unref()
   }
   const sleep = () => {
     leave?.()
@@ -95,8 +95,8 @@ function createHostFeed(host: Host): HostFeed {
       return () => {
         end()
         if (log.listeners() > 0) return
-        clearInterval(looking)
-        looking = undefined
+        clearInterval(pollTimer)
+        pollTimer = undefined
         sleeping = setTimeout(sleep, awaitedMs).unref()
       }
     },

@@ -32,7 +32,7 @@ const usualTimes = {
 export type Times = typeof usualTimes
 
 const farewellMs = 2000
-const lookMs = 20
+const pollMs = 20
 
 export const createHttp = (host: Host, options: Omit<ApiOptions, 'signal'>): Http =>
   createHttpFor(signal => createApi(host, { ...options, signal }))
@@ -89,7 +89,7 @@ export function createHttpFor(
       const deadline = performance.now() + farewellMs
       while (open.size > 0 && performance.now() < deadline) {
         server.closeIdleConnections()
-        await new Promise(resolve => setTimeout(resolve, lookMs))
+        await new Promise(resolve => setTimeout(resolve, pollMs))
       }
       for (const connection of open) connection.destroy()
     },

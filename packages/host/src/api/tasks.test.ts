@@ -6,7 +6,7 @@ import { answerFailures } from './requests.ts'
 import { mount } from './route.ts'
 import { taskRoutes } from './tasks.ts'
 
-async function desk({ daemon = true } = {}) {
+async function openApi({ daemon = true } = {}) {
   const bench = openBench()
   onTestFinished(() => bench[Symbol.dispose]())
   await bench.addGroup('family')
@@ -39,7 +39,7 @@ async function desk({ daemon = true } = {}) {
 }
 
 test('a task’s history says when it was due and what came of it, the newest of it in order', async () => {
-  const { bench, ask } = await desk()
+  const { bench, ask } = await openApi()
   expect((await ask('GET', '/tasks/7/history')).body).toEqual([])
   await bench.time.pass(3 * minute)
   await bench.time.pass(0)
@@ -51,7 +51,7 @@ test('a task’s history says when it was due and what came of it, the newest of
 })
 
 test('a task can be run now', async () => {
-  const { bench, ask } = await desk()
+  const { bench, ask } = await openApi()
   expect(await ask('POST', '/tasks/7/run')).toMatchObject({ status: 200, body: { task_id: '7' } })
   await bench.time.pass(0)
   await bench.time.pass(0)
@@ -59,12 +59,12 @@ test('a task can be run now', async () => {
 })
 
 test('what cannot be done is refused with its code', async () => {
-  const { ask } = await desk()
+  const { ask } = await openApi()
   expect(await ask('GET', '/tasks/8/history')).toMatchObject({ body: { error: { code: 'not_found' } } })
   expect(await ask('POST', '/tasks/8/run')).toMatchObject({ body: { error: { code: 'not_found' } } })
   expect(await ask('GET', '/tasks/7/history?limit=0')).toMatchObject({
     body: { error: { code: 'invalid_field' } },
   })
-  const { ask: askInside } = await desk({ daemon: false })
+  const { ask: askInside } = await openApi({ daemon: false })
   expect(await askInside('POST', '/tasks/7/run')).toMatchObject({ body: { error: { code: 'unavailable' } } })
 })

@@ -8,14 +8,14 @@ type RunEvent = Extract<FeedEventAnswer, { kind: 'run' }>
 export interface HostWatch {
   /** what there is now is not news */
   begin(): void
-  look(): void
+  poll(): void
 }
 
 export function watchHost(host: Host, publish: (make: () => FeedEventAnswer) => void): HostWatch {
   let runs = new Map<string, RunEvent>()
   let signs = new Map<string, string>()
 
-  const lookAtRuns = () => {
+  const compareRuns = () => {
     const now = new Map(
       (host.agents()?.queue.running() ?? []).map(({ runId, group, kind, state }): [string, RunEvent] => [
         runId,
@@ -28,7 +28,7 @@ export function watchHost(host: Host, publish: (make: () => FeedEventAnswer) => 
     }
     runs = now
   }
-  const lookForChanges = () => {
+  const compareTables = () => {
     const noted = new Set(host.changes.take())
     const now = signsOf(host)
     const changed = changeKinds.filter(kind => noted.has(kind) || now.get(kind) !== signs.get(kind))
@@ -41,9 +41,9 @@ export function watchHost(host: Host, publish: (make: () => FeedEventAnswer) => 
       signs = signsOf(host)
       runs = new Map()
     },
-    look() {
-      lookAtRuns()
-      lookForChanges()
+    poll() {
+      compareRuns()
+      compareTables()
     },
   }
 }

@@ -244,8 +244,8 @@ function openChats(kernel: DaemonKernel, { requests, guard }: Services) {
       store.transaction(transaction => transaction.insertMessage(word))
       said()
     },
-    requestQueue: () => requests,
-    ...(guard ? { guard: { heldCommands: () => guard.heldCommands } } : {}),
+    requestQueue: requests,
+    ...(guard ? { guard } : {}),
     todo: createSaidTodos({
       store,
       positions,
@@ -301,5 +301,5 @@ const watchUnregistered = ({ layout, store, spool, log }: DaemonKernel) =>
       spool.remove(inbox.id)
       spool.add(inbox)
     },
-    failed: error => log.warn({ err: error }, 'ipc/ could not be looked through; it is tried again'),
+    failed: error => log.warn({ err: error }, 'ipc/ could not be scanned; retrying'),
   })

@@ -61,7 +61,7 @@ export function openGuard(options: {
   const heldCommands = createHeldCommands({
     store,
     commands: options.commands,
-    requestQueue: () => requestQueue,
+    requestQueue,
     effects,
     rules,
     context,

@@ -31,23 +31,23 @@ export function createHostWork(options: {
   runOf(folder: string): CurrentRun | undefined
 }): HostWorkRegistry {
   const { config, hooks } = options
-  const works = new Map<string, Work>()
+  const workByName = new Map<string, Work>()
 
   const rules: HostRules = {
     runOf: options.runOf,
-    workMs: name => works.get(name)?.timeoutMs,
+    workMs: name => workByName.get(name)?.timeoutMs,
     finishing: hooks.finish,
     isHarmless: hooks.isHarmless,
   }
   const workFor = (command: string, folder: string) =>
-    works.get((command === 'finished_work' ? hooks.finish(folder)?.work : undefined) ?? command)
+    workByName.get((command === 'finished_work' ? hooks.finish(folder)?.work : undefined) ?? command)
 
   return {
     add(all) {
-      for (const work of all) works.set(work.name, work)
+      for (const work of all) workByName.set(work.name, work)
     },
     rules,
-    work: name => works.get(name),
+    work: name => workByName.get(name),
     workFor,
     offersTo(group) {
       const offer = (command: HostOffer['command'], isOffered: boolean): HostOffer[] =>

@@ -20,7 +20,7 @@ import { createEffects } from '../outcomes/effects.ts'
 import { createReplies } from '../outcomes/replies.ts'
 import { createSnapshots } from '../outcomes/snapshots.ts'
 import { openPlugins } from '../plugin-api/open.ts'
-import { combineHooks, type RunHooks } from '../runs/hooks.ts'
+import { combineHooks } from '../runs/hooks.ts'
 import { inside } from '../sandboxes/mounts.ts'
 import { createAgents } from './agents.ts'
 import { type Data, type OpenOptions, openData } from './data.ts'
@@ -56,8 +56,7 @@ export async function openKernel(config: Config, options: OpenOptions) {
   const spool = options.watch ? spoolOf(data, rate) : undefined
   const effects = createEffects({ ...data, notices, spool, replies, snapshots, requests: store.requests })
   const commands = createCommands(kernelCommands)
-  const runHooks: RunHooks[] = []
-  const hooks = combineHooks(runHooks)
+  const hooks = combineHooks()
   const work = createHostWork({ config, commands, hooks, runOf: agents.runOf })
   const operator = createOperator({
     ...data,
@@ -96,7 +95,7 @@ export async function openKernel(config: Config, options: OpenOptions) {
     attach: channels.attach,
   })
   commands.add(plugins.commands)
-  runHooks.push(...plugins.runs)
+  hooks.add(plugins.runs)
   work.add([...(attachments ? [attachments.work] : []), ...plugins.work])
   store.whenGroupGoes(plugins.forgetGroup)
   notices.on('group_added', ({ folder }) => groupAdded(data, spool, folder))

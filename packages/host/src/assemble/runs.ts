@@ -151,7 +151,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     config,
     environment: process.env,
     missingDriver: () => missingDriver(config, layout),
-    tell: (group, text) =>
+    notify: (group, text) =>
       retries.inBackground('saying what is wrong with the model', () => {
         store.transaction(transaction => transaction.insertMessage(message(group, text)))
         options.said()
@@ -172,15 +172,12 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     now: () => new Date(),
     completeTodos(folder, ids) {
       const wanted = new Set(ids)
-      const done = store.transaction(transaction => {
+      store.transaction(transaction => {
         for (const todo of transaction.todos(folder))
           if (!todo.done && wanted.has(todo.id))
             transaction.updateTodo(folder, { ...todo, done: true }, Date.now())
       })
-      void Promise.resolve(done).then(
-        () => options.todosChanged(folder),
-        error => log.error({ err: error, group: folder }, 'todos could not be completed'),
-      )
+      options.todosChanged(folder)
     },
     hooks: options.hooks,
   })

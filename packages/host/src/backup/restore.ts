@@ -24,7 +24,7 @@ import { createGroupDirectories, createLayout, layoutOf } from '../base/layout.t
 import { acquire } from '../base/lock.ts'
 import { createOwners, type Owners } from '../base/owners.ts'
 import type { Config } from '../config.ts'
-import { lookInto } from '../store/inspect.ts'
+import { inspectStore } from '../store/inspect.ts'
 import { StoreTooNew } from '../store/migrate.ts'
 import { openStore } from '../store/sqlite.ts'
 import { decompressed } from './compression.ts'
@@ -224,7 +224,7 @@ async function bringUp(
 ): Promise<number> {
   const layout = layoutOf(staging)
   if (!existsSync(layout.database)) throw new ArchiveBroken('The archive holds no database.')
-  const facts = await lookInto(layout.database)
+  const facts = await inspectStore(layout.database)
   if (facts.damage.length > 0)
     throw new ArchiveBroken(`The archive’s database is damaged: ${facts.damage[0]}.`)
   if (facts.version > facts.newest || store_version > facts.newest)
@@ -235,7 +235,7 @@ async function bringUp(
     throw new ArchiveBroken(`The archive’s database cannot be trusted: ${facts.audit.message}`)
   const memory = join(layout.state, 'memory')
   for (const name of existsSync(memory) ? readdirSync(memory) : []) {
-    const { damage } = await lookInto(join(memory, name), 'damage')
+    const { damage } = await inspectStore(join(memory, name), 'damage')
     if (damage.length > 0)
       throw new ArchiveBroken(`The archive’s memories ${name} are damaged: ${damage[0]}.`)
   }

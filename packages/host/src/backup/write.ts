@@ -93,7 +93,7 @@ function createArchive() {
   const members: Member[] = []
   const leftOut: Manifest['left_out'] = []
   const seen = new Set<string>()
-  const tell = (path: string, why: string) => void leftOut.push({ path, why })
+  const leaveOut = (path: string, why: string) => void leftOut.push({ path, why })
   const note = (member: Member) => {
     seen.add(member.path)
     members.push(member)
@@ -108,7 +108,7 @@ function createArchive() {
       yield tarHeader(found)
       return note({ path: found.path, kind: found.kind, size: 0, sha256: null })
     }
-    const file = await openFound(found, tell)
+    const file = await openFound(found, leaveOut)
     if (!file) return undefined
     const hash = createHash('sha256')
     try {
@@ -125,7 +125,7 @@ function createArchive() {
     }
   }
   const filesIn = (root: string, at: string, isSkipped: (path: string) => boolean = () => false) =>
-    walk(root, at, { isSkipped, leftOut: tell })
+    walk(root, at, { isSkipped, leftOut: leaveOut })
 
   return {
     members,

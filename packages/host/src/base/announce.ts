@@ -4,9 +4,9 @@ import { post } from '@hatchway/spool'
 import { type LockOwner, lockOwnerFile, readLockOwner, stateDirectory } from './lock-owner.ts'
 
 /** Says who has the data directory. Only for the one who has. */
-export function writeHolder(dataDirectory: string, holder: LockOwner): void {
+export function writeLockOwner(dataDirectory: string, lockOwner: LockOwner): void {
   const state = stateDirectory(dataDirectory)
-  post(state, `${JSON.stringify(holder, null, 2)}\n`, { name: lockOwnerFile, staging: state, mode: 0o600 })
+  post(state, `${JSON.stringify(lockOwner, null, 2)}\n`, { name: lockOwnerFile, staging: state, mode: 0o600 })
 }
 
 /** Adds what others have to know, if it is us who have the data directory. */
@@ -14,9 +14,9 @@ export function announce(
   dataDirectory: string,
   what: Pick<LockOwner, 'socket'> | Pick<LockOwner, 'webPort' | 'webUrl'>,
 ): void {
-  const holder = readLockOwner(dataDirectory)
-  if (holder?.pid === process.pid) writeHolder(dataDirectory, { ...holder, ...what })
+  const lockOwner = readLockOwner(dataDirectory)
+  if (lockOwner?.pid === process.pid) writeLockOwner(dataDirectory, { ...lockOwner, ...what })
 }
 
-export const forgetHolder = (dataDirectory: string) =>
+export const forgetLockOwner = (dataDirectory: string) =>
   rmSync(join(stateDirectory(dataDirectory), lockOwnerFile), { force: true })

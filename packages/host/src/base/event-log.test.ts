@@ -64,7 +64,7 @@ test('whoever listens hears everything, and what is told without being kept has 
   const heard: unknown[] = []
   const end = log.subscribe(({ id, event }) => heard.push([id === undefined, event]))
   log.publish('a')
-  log.tell('b')
+  log.broadcast('b')
   end()
   log.publish('c')
   expect(heard).toEqual([

@@ -8,7 +8,7 @@ export interface EventLog<Event> {
   /** `size` counts towards what is kept */
   publish(event: Event, size?: number): void
   /** tells whoever listens, and is not kept */
-  tell(event: Event): void
+  broadcast(event: Event): void
   /** counts what nobody gets to see: whoever comes back has missed it */
   skip(): void
   /** what came after the event with this id; undefined: that is not known any more */
@@ -53,7 +53,7 @@ export function createEventLog<Event>(kept: { events: number; size: number }): E
       if (events.length >= kept.events * 2 || total > kept.size) forgetOldest()
       send(numbered)
     },
-    tell: event => send({ id: undefined, event }),
+    broadcast: event => send({ id: undefined, event }),
     skip() {
       last++
       events = []

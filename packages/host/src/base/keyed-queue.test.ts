@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createKeyedQueue, createTurns } from './keyed-queue.ts'
+import { createKeyedQueue, createWorkQueue } from './keyed-queue.ts'
 
 const takeAll = (queue: ReturnType<typeof createKeyedQueue<string>>): string[] => {
   const taken: string[] = []
@@ -67,56 +67,56 @@ describe('a keyed queue', () => {
   })
 })
 
-describe('turns', () => {
+describe('work queue', () => {
   test('one at a time for each key, in the order of asking; others are not held up', async () => {
-    const turns = createTurns()
+    const queue = createWorkQueue()
     const gate = Promise.withResolvers<void>()
     const order: string[] = []
-    const first = turns.run('a', undefined, async () => {
+    const first = queue.run('a', undefined, async () => {
       await gate.promise
       order.push('first')
     })
-    const second = turns.run('a', undefined, async () => void order.push('second'))
-    await turns.run('b', undefined, async () => void order.push('another'))
+    const second = queue.run('a', undefined, async () => void order.push('second'))
+    await queue.run('b', undefined, async () => void order.push('another'))
     gate.resolve()
     await Promise.all([first, second])
     expect(order).toEqual(['another', 'first', 'second'])
   })
 
   test('whoever gives up does not run, and nobody overtakes because of it', async () => {
-    const turns = createTurns()
+    const queue = createWorkQueue()
     const gate = Promise.withResolvers<void>()
     const order: string[] = []
-    const first = turns.run('a', undefined, async () => {
+    const first = queue.run('a', undefined, async () => {
       await gate.promise
       order.push('first')
     })
     const leaving = new AbortController()
-    const second = turns.run('a', leaving.signal, async () => void order.push('second'))
-    const third = turns.run('a', undefined, async () => void order.push('third'))
-    expect(turns.waiting('a')).toBe(2)
+    const second = queue.run('a', leaving.signal, async () => void order.push('second'))
+    const third = queue.run('a', undefined, async () => void order.push('third'))
+    expect(queue.waiting('a')).toBe(2)
     leaving.abort(new Error('gone'))
     await expect(second).rejects.toThrow('gone')
-    await expect(turns.run('a', leaving.signal, async () => {})).rejects.toThrow('gone')
+    await expect(queue.run('a', leaving.signal, async () => {})).rejects.toThrow('gone')
     gate.resolve()
     await Promise.all([first, third])
     expect(order).toEqual(['first', 'third'])
   })
 
   test('a failure, thrown or rejected, gives the turn on', async () => {
-    const turns = createTurns()
-    await expect(turns.run('a', undefined, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
-    const thrown = turns.run('a', undefined, () => {
+    const queue = createWorkQueue()
+    await expect(queue.run('a', undefined, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    const thrown = queue.run('a', undefined, () => {
       throw new Error('never')
     })
     await expect(thrown).rejects.toThrow('never')
-    expect(await turns.run('a', undefined, async () => 1)).toBe(1)
+    expect(await queue.run('a', undefined, async () => 1)).toBe(1)
   })
 
   test('work begins after `run` has returned, however free the way is', async () => {
-    const turns = createTurns()
+    const queue = createWorkQueue()
     let hasBegun = false
-    const over = turns.run('a', undefined, async () => {
+    const over = queue.run('a', undefined, async () => {
       hasBegun = true
     })
     expect(hasBegun).toBe(false)
@@ -125,17 +125,17 @@ describe('turns', () => {
   })
 
   test('stopping rejects what waits and what comes, and waits for what runs', async () => {
-    const turns = createTurns({ all: 1 })
+    const queue = createWorkQueue({ all: 1 })
     const gate = Promise.withResolvers<void>()
     let isOver = false
-    const first = turns.run('a', undefined, async () => {
+    const first = queue.run('a', undefined, async () => {
       await gate.promise
       isOver = true
     })
-    const second = turns.run('b', undefined, async () => {})
-    const stopping = turns.stop(new Error('stopping'))
+    const second = queue.run('b', undefined, async () => {})
+    const stopping = queue.stop(new Error('stopping'))
     await expect(second).rejects.toThrow('stopping')
-    await expect(turns.run('c', undefined, async () => {})).rejects.toThrow('stopping')
+    await expect(queue.run('c', undefined, async () => {})).rejects.toThrow('stopping')
     gate.resolve()
     await Promise.all([first, stopping])
     expect(isOver).toBe(true)

@@ -5,7 +5,7 @@
  *   waiting   added; `next` or `more` gives it out, `remove` withdraws it
  *   running   given out by `next`; counts against both limits until `done`
  *
- * Nothing here waits for anything: whoever needs a promise uses `createTurns`.
+ * Nothing here waits for anything: whoever needs a promise uses `createWorkQueue`.
  */
 export interface KeyedQueue<Item> {
   add(key: string, item: Item): void
@@ -40,7 +40,7 @@ export function createKeyedQueue<Item>({
 }: QueueLimits = {}): KeyedQueue<Item> {
   const lanes = new Map<string, Lane<Item>>()
   /** keys that have something waiting and may begin it, in the order of their turns */
-  const turns = new Set<string>()
+  const ready = new Set<string>()
   let running = 0
 
   const laneOf = (key: string): Lane<Item> => {
@@ -53,8 +53,8 @@ export function createKeyedQueue<Item>({
   }
   /** Keeps the turn of a key that has one, and gives one to a key that needs one. */
   const settle = (key: string, lane: Lane<Item>) => {
-    if (lane.waiting.size === 0 || lane.running >= perKey) turns.delete(key)
-    else turns.add(key)
+    if (lane.waiting.size === 0 || lane.running >= perKey) ready.delete(key)
+    else ready.add(key)
     if (lane.waiting.size === 0 && lane.running === 0) lanes.delete(key)
   }
 
@@ -75,14 +75,14 @@ export function createKeyedQueue<Item>({
     },
     next() {
       if (running >= all) return undefined
-      for (const key of turns) {
+      for (const key of ready) {
         const lane = laneOf(key)
         for (const item of lane.waiting) {
           lane.waiting.delete(item)
           lane.running++
           running++
           // The others come first, before this key has its turn again.
-          turns.delete(key)
+          ready.delete(key)
           settle(key, lane)
           return { key, item }
         }
@@ -119,7 +119,7 @@ export function createKeyedQueue<Item>({
 }
 
 /** The same queue for work that somebody waits for. */
-export interface Turns {
+export interface WorkQueue {
   /**
    * Begins the work when its turn comes, never before `run` has returned. Rejects with the signal's reason if it is
    * aborted before its turn; stopping work that has begun is the work's own affair.
@@ -135,7 +135,7 @@ interface Waiting {
   cancel(reason: Error): void
 }
 
-export function createTurns(limits?: QueueLimits): Turns {
+export function createWorkQueue(limits?: QueueLimits): WorkQueue {
   const queue = createKeyedQueue<Waiting>(limits)
   const running = new Set<Promise<void>>()
   let stopped: Error | undefined

@@ -6,7 +6,7 @@ import { z } from 'zod'
  * Who has the data directory, for people and for finding the socket. It says nothing about whether the directory is
  * held at all: a killed daemon leaves it behind. Only the lock decides that.
  */
-const holderSchema = z.object({
+const lockOwnerSchema = z.object({
   pid: z.int(),
   what: z.enum(['daemon', 'command']),
   since: z.iso.datetime(),
@@ -17,7 +17,7 @@ const holderSchema = z.object({
   /** what a browser opens; left out where only public routes are served */
   webUrl: z.string().optional(),
 })
-export type LockOwner = z.infer<typeof holderSchema>
+export type LockOwner = z.infer<typeof lockOwnerSchema>
 
 export const stateDirectory = (dataDirectory: string) => join(dataDirectory, 'state')
 
@@ -32,7 +32,7 @@ export function readLockOwner(dataDirectory: string): LockOwner | undefined {
     throw error
   }
   try {
-    return holderSchema.safeParse(JSON.parse(text)).data
+    return lockOwnerSchema.safeParse(JSON.parse(text)).data
   } catch (error) {
     if (error instanceof SyntaxError) return undefined
     throw error

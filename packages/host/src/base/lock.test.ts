@@ -12,7 +12,7 @@ function folder(): string {
   onTestFinished(() => rmSync(path, { recursive: true }))
   return path
 }
-const holderOf = (data: string): unknown =>
+const ownerIn = (data: string): unknown =>
   JSON.parse(readFileSync(join(data, 'state', 'daemon.json'), 'utf8'))
 
 const children: ChildProcess[] = []
@@ -43,24 +43,24 @@ test('the second one is told who holds the directory', async () => {
   expect(error).toBeInstanceOf(DataDirectoryHeld)
   expect(error).toMatchObject({
     dataDirectory: data,
-    holder: { pid: child.pid, what: 'daemon', hostname: hostname() },
+    lockOwner: { pid: child.pid, what: 'daemon', hostname: hostname() },
   })
   expect(String(error)).toContain(`${data} is held by a daemon, process ${child.pid}, since `)
   expect(isFree(data)).toBe(false)
 })
 
-test('a holder that is killed leaves the directory free at once, and its words behind', async () => {
+test('an owner that is killed leaves the directory free at once, and its words behind', async () => {
   const data = folder()
   const child = await holdElsewhere(data)
   child.kill('SIGKILL')
   await once(child, 'exit')
-  expect(holderOf(data)).toMatchObject({ pid: child.pid })
+  expect(ownerIn(data)).toMatchObject({ pid: child.pid })
   const lock = await acquire(data, { waitMs: 0 })
-  expect(holderOf(data)).toMatchObject({ pid: process.pid, what: 'command' })
+  expect(ownerIn(data)).toMatchObject({ pid: process.pid, what: 'command' })
   lock.release()
 })
 
-test('waiting ends when the holder lets go', async () => {
+test('waiting ends when the owner lets go', async () => {
   const data = folder()
   const child = await holdElsewhere(
     data,
@@ -103,7 +103,7 @@ async function tryElsewhere(data: string): Promise<string> {
   return String(output).trim()
 }
 
-test('what the file says about the holder decides nothing', async () => {
+test('what the file says about the owner decides nothing', async () => {
   const data = folder()
   const first = await acquire(data)
   first.release()

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reasonOf } from '@hatchway/spool'
-import { forgetHolder, writeHolder } from './announce.ts'
+import { forgetLockOwner, writeLockOwner } from './announce.ts'
 import { type FileLock, tryLockFile } from './lock-file.ts'
 import { type LockOwner, readLockOwner, stateDirectory } from './lock-owner.ts'
 
@@ -19,12 +19,12 @@ export class DataDirectoryHeld extends Error {
   override name = 'DataDirectoryHeld'
   readonly dataDirectory: string
   /** undefined: whoever it is has not said so yet */
-  readonly holder: LockOwner | undefined
+  readonly lockOwner: LockOwner | undefined
 
-  constructor(dataDirectory: string, holder: LockOwner | undefined) {
-    super(`The data directory ${dataDirectory} is held by ${describe(holder)}.`)
+  constructor(dataDirectory: string, lockOwner: LockOwner | undefined) {
+    super(`The data directory ${dataDirectory} is held by ${describe(lockOwner)}.`)
     this.dataDirectory = dataDirectory
-    this.holder = holder
+    this.lockOwner = lockOwner
   }
 }
 
@@ -86,7 +86,7 @@ function take(dataDirectory: string, what: LockOwner['what']): Lock | undefined 
   const lock = lockState(dataDirectory)
   if (!lock) return undefined
   try {
-    writeHolder(dataDirectory, {
+    writeLockOwner(dataDirectory, {
       pid: process.pid,
       what,
       since: new Date().toISOString(),
@@ -99,7 +99,7 @@ function take(dataDirectory: string, what: LockOwner['what']): Lock | undefined 
   const held: Lock = {
     release() {
       locks.delete(held)
-      forgetHolder(dataDirectory)
+      forgetLockOwner(dataDirectory)
       lock.release()
     },
   }
@@ -107,30 +107,30 @@ function take(dataDirectory: string, what: LockOwner['what']): Lock | undefined 
   return held
 }
 
-/** A new holder has the lock an instant before it has written who it is, over the words of one that was killed. */
+/** A new owner has the lock an instant before it has written who it is, over the words of one that was killed. */
 async function introduced(dataDirectory: string): Promise<LockOwner | undefined> {
   const deadline = performance.now() + introductionMs
   for (;;) {
-    const holder = readLockOwner(dataDirectory)
-    if (holder && mayBeAlive(holder)) return holder
+    const lockOwner = readLockOwner(dataDirectory)
+    if (lockOwner && mayBeAlive(lockOwner)) return lockOwner
     if (performance.now() >= deadline) return undefined
     await sleep(retryMs)
   }
 }
 
-function mayBeAlive(holder: LockOwner): boolean {
-  if (holder.hostname !== hostname()) return true
+function mayBeAlive(lockOwner: LockOwner): boolean {
+  if (lockOwner.hostname !== hostname()) return true
   try {
-    process.kill(holder.pid, 0)
+    process.kill(lockOwner.pid, 0)
     return true
   } catch (error) {
     return !(error instanceof Error && 'code' in error && error.code === 'ESRCH')
   }
 }
 
-function describe(holder: LockOwner | undefined): string {
-  if (!holder) return 'a process that has not said who it is'
-  const where = holder.hostname === hostname() ? '' : ` on ${holder.hostname}`
-  const kind = holder.what === 'daemon' ? 'a daemon' : 'a command'
-  return `${kind}, process ${holder.pid}${where}, since ${holder.since}`
+function describe(lockOwner: LockOwner | undefined): string {
+  if (!lockOwner) return 'a process that has not said who it is'
+  const where = lockOwner.hostname === hostname() ? '' : ` on ${lockOwner.hostname}`
+  const kind = lockOwner.what === 'daemon' ? 'a daemon' : 'a command'
+  return `${kind}, process ${lockOwner.pid}${where}, since ${lockOwner.since}`
 }

@@ -126,13 +126,13 @@ export async function giveGroup(
   for (const place of places) {
     const found = lstatSync(place, { throwIfNoEntry: false })
     if (!found?.isDirectory() || belongsTo(found, owner)) continue
-    const pinned = openDirectory(place)
-    if (typeof pinned === 'string') continue
+    const handle = openDirectory(place)
+    if (typeof handle === 'string') continue
     try {
-      if (found.uid !== 0) await giveContents(pinned, found.uid, walk, 0)
-      give(() => chownSync(pinned.path, owner.uid, owner.gid), walk)
+      if (found.uid !== 0) await giveContents(handle, found.uid, walk, 0)
+      give(() => chownSync(handle.path, owner.uid, owner.gid), walk)
     } finally {
-      pinned.close()
+      handle.close()
     }
   }
   return walk.given

@@ -19,14 +19,14 @@ export async function within(ms: number, promise: Promise<unknown>): Promise<boo
   }
 }
 
-const lookMs = 25
+const pollMs = 25
 
 /** Whether the condition came true in time. */
 export async function until(ms: number, condition: () => boolean | Promise<boolean>): Promise<boolean> {
   const end = performance.now() + ms
   while (!(await condition())) {
     if (performance.now() > end) return false
-    await pause(lookMs)
+    await pause(pollMs)
   }
   return true
 }

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 
 /**
- * The one way to a worker thread. A thread answers one question at a time; whoever has several puts them into turns
+ * The one way to a worker thread. A thread answers one question at a time; whoever has several puts them into a work queue
  * first (keyed-queue.ts). It is
  *
  *   absent     until a question comes, and again after its end

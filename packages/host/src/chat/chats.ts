@@ -70,7 +70,7 @@ export function createChats(options: {
   /** somebody wants a group's agent to stop what it is doing */
   stop?: Parameters<typeof createInbound>[0]['stop']
   /** where requests wait; left out: agents cannot ask people */
-  requestQueue?(): RequestQueue | undefined
+  requestQueue?: RequestQueue
   /** what lets held commands happen; left out: nothing is held */
   guard?: Pick<ApprovalsOptions, 'heldCommands'>
   positions: Positions
@@ -112,7 +112,7 @@ export function createChats(options: {
   }
   const questions = createQuestions({
     store: store.questions,
-    requestQueue: () => options.requestQueue?.(),
+    requestQueue: options.requestQueue,
     isRegistered: folder => store.group(folder) !== undefined,
     changed: question => showCard(question.messageId, { question }, changedQuestion(question)),
     now,
@@ -120,12 +120,12 @@ export function createChats(options: {
   const approvals =
     options.guard &&
     createApprovals({
-      ...options.guard,
+      heldCommands: options.guard.heldCommands,
       positions,
       said: options.said,
       store,
       config,
-      requestQueue: () => options.requestQueue?.(),
+      requestQueue: options.requestQueue,
       changed: row => showCard(row.messageId, { approval: approvals?.cardOf(row) }, changedApproval(row)),
       showsCards: jid => channelOf(jid)?.showsCards === true,
       log,
@@ -216,7 +216,11 @@ export function createChats(options: {
       reactedTo({ jid, group, messageId }) {
         if (messageId !== null && !/^\d{12}$/.test(messageId)) return messageId
         const { rows } = store.agents.latestIncoming({ group, jid, limit: 200, characters: mostCharacters })
-        const row = messageId === null ? rows.at(-1) : rows.find(({ id }) => id === Number(messageId))
+        const row =
+          messageId === null
+            ? // What the host itself told the agent is on no platform.
+              rows.findLast(({ channel }) => channel !== 'host')
+            : rows.find(({ id }) => id === Number(messageId))
         return row?.externalId ?? messageId
       },
     },

@@ -272,7 +272,7 @@ export function createInbound(options: {
     choose(channel, choice) {
       const admitted = admit(channel, choice)
       if (!admitted.ok) return admitted
-      if (!questions) return refused('unavailable', 'Nobody asks anything here.')
+      if (!questions) return refused('unavailable', 'Agents cannot ask questions on this host.')
       const chosen = questions.choose(admitted.group, choice)
       return 'code' in chosen ? { ok: false, error: chosen } : { ok: true, question: chosen }
     },

@@ -83,7 +83,7 @@ export async function connect(
   openLocal: OpenLocal,
 ): Promise<Client> {
   const options = { patienceMs, daemonOnly, openLocal }
-  let transport = await look(place, options)
+  let transport = await openTransport(place, options)
 
   const send = async (method: Method, path: string, body: unknown) => {
     try {
@@ -91,7 +91,7 @@ export async function connect(
     } catch (error) {
       // Asking again is safe where the question never arrived, or changes nothing.
       if (!(error instanceof DaemonGone) || (error.sent && method !== 'GET')) throw error
-      transport = await look(place, options)
+      transport = await openTransport(place, options)
       return transport.request(method, path, body)
     }
   }
@@ -141,7 +141,7 @@ export async function connect(
   }
 }
 
-async function look(
+async function openTransport(
   place: Place,
   { patienceMs, daemonOnly, openLocal }: Required<ConnectOptions> & { openLocal: OpenLocal },
 ): Promise<Transport> {

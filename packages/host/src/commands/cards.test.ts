@@ -2,7 +2,7 @@ import { type CommandType, commandTypes } from '@hatchway/protocol'
 import { expect, test } from 'vitest'
 import { syncTraits } from '../plugins/worktrees/command.ts'
 import type { Repo } from '../plugins/worktrees/settings.ts'
-import { openDesk } from './testing.ts'
+import { openTestbed } from './testing.ts'
 import type { HostRules } from './types.ts'
 
 /**
@@ -117,28 +117,28 @@ test('every command is in one of the lists', () => {
 
 for (const [type, { payload, adds = {} }] of Object.entries(guarded)) {
   test(`all that ${type} would do is shown`, async () => {
-    using desk = openDesk({
+    using testbed = openTestbed({
       host,
       guard,
       request: { seq: 1, reply: null },
       repositoryOf: () => repository,
       jobs: { settle: settled => settled },
     })
-    await desk.add({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'nanoclaw' })
-    await desk.add({
+    await testbed.add({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'nanoclaw' })
+    await testbed.add({
       folder: 'family',
       jid: 'chat:family',
       name: 'The family',
       main: false,
       dialect: 'hatchway',
     })
-    await desk.ask('operator', 'schedule_task', { ...task, group: 'family', task_id: 't-1' })
-    desk.store.transaction(transaction => {
+    await testbed.ask('operator', 'schedule_task', { ...task, group: 'family', task_id: 't-1' })
+    testbed.store.transaction(transaction => {
       const made = transaction.task('t-1')
       if (made) transaction.insertTask({ ...made, id: 'job-1', group: 'main', status: 'paused', job })
       transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', 0)
     })
-    const { effects } = await desk.ask('main', type as CommandType, payload)
+    const { effects } = await testbed.ask('main', type as CommandType, payload)
     const [held] = effects.flatMap(effect => (effect.kind === 'request_stored' ? [effect.request] : []))
     const { jid, ...rest } = payload
     const shown = { ...rest, ...(jid === undefined || 'chat' in adds ? {} : { jid }), ...adds }
@@ -147,17 +147,17 @@ for (const [type, { payload, adds = {} }] of Object.entries(guarded)) {
 }
 
 test('an address is kept in one form, and one with what nobody sees is none', async () => {
-  using desk = openDesk({})
+  using testbed = openTestbed({})
   const group = { name: 'Main', main: true, dialect: 'hatchway' } as const
-  await desk.add({ ...group, folder: 'main', jid: 'chat:main' })
+  await testbed.add({ ...group, folder: 'main', jid: 'chat:main' })
   const register = (jid: string, folder: string) =>
-    desk.ask('main', 'register_group', { jid, name: folder, folder })
+    testbed.ask('main', 'register_group', { jid, name: folder, folder })
   expect((await register('chat:cafe\u0301', 'cafe')).outcome).toMatchObject({ ok: true })
-  expect(desk.group('cafe')?.jid).toBe('chat:caf\u00e9')
+  expect(testbed.group('cafe')?.jid).toBe('chat:caf\u00e9')
   // In whichever form, it is that chat.
   expect((await register('chat:cafe\u0301', 'other')).outcome).toMatchObject({ error: { code: 'conflict' } })
-  await desk.ask('main', 'send_message', { jid: 'chat:cafe\u0301', text: 'hello' })
-  expect(desk.store.messages({}).map(({ jid }) => jid)).toEqual(['chat:caf\u00e9'])
+  await testbed.ask('main', 'send_message', { jid: 'chat:cafe\u0301', text: 'hello' })
+  expect(testbed.store.messages({}).map(({ jid }) => jid)).toEqual(['chat:caf\u00e9'])
   for (const hidden of ['\u200b', '\u202e', '\u2060', '\u00ad', '\u3164', '\u2800', '\u{e0041}', '\ufe0f']) {
     const jid = `chat:ma${hidden}in`
     const refused = {
@@ -165,27 +165,29 @@ test('an address is kept in one form, and one with what nobody sees is none', as
       error: { code: 'invalid_field', message: expect.stringContaining('nobody sees') },
     }
     expect((await register(jid, 'hidden')).outcome).toMatchObject(refused)
-    expect((await desk.ask('main', 'send_message', { jid, text: 'x' })).outcome).toMatchObject(refused)
-    expect((await desk.add({ ...group, main: false, folder: 'hidden', jid })).outcome).toMatchObject(refused)
+    expect((await testbed.ask('main', 'send_message', { jid, text: 'x' })).outcome).toMatchObject(refused)
+    expect((await testbed.add({ ...group, main: false, folder: 'hidden', jid })).outcome).toMatchObject(
+      refused,
+    )
   }
 })
 
 test('addresses from before that rule go on', async () => {
-  using desk = openDesk({})
+  using testbed = openTestbed({})
   const old = ['chat:o\u0308ld', 'chat:ma\u200bin']
-  await desk.add({ folder: 'model', jid: 'chat:model', name: 'x', main: false, dialect: 'nanoclaw' })
-  desk.store.transaction(transaction => {
+  await testbed.add({ folder: 'model', jid: 'chat:model', name: 'x', main: false, dialect: 'nanoclaw' })
+  testbed.store.transaction(transaction => {
     const model = transaction.group('model')
     if (model)
       for (const [i, jid] of old.entries()) transaction.insertGroup({ ...model, folder: `old-${i}`, jid })
   })
   for (const [i, jid] of old.entries()) {
-    expect((await desk.ask(`old-${i}`, 'send_message', { jid, text: 'hello' })).outcome).toMatchObject({
+    expect((await testbed.ask(`old-${i}`, 'send_message', { jid, text: 'hello' })).outcome).toMatchObject({
       ok: true,
     })
   }
   expect(
-    (await desk.ask('old-0', 'send_message', { jid: 'chat:\u00f6ld', text: 'x' })).outcome,
+    (await testbed.ask('old-0', 'send_message', { jid: 'chat:\u00f6ld', text: 'x' })).outcome,
   ).toMatchObject({ ok: true })
-  expect(desk.store.messages({}).map(({ jid }) => jid)).toEqual([...old, old[0]])
+  expect(testbed.store.messages({}).map(({ jid }) => jid)).toEqual([...old, old[0]])
 })

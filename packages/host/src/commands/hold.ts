@@ -15,7 +15,11 @@ export function hold(held: Held, group: Group, rules: GuardRules, context: Comma
   const { transaction, now, request } = context
   const tooMany = tooManyRequests(group.folder, context)
   if (tooMany) return tooMany
-  if (!request) return refused('denied', 'It has to be looked at first, which only a running daemon can.')
+  if (!request)
+    return refused(
+      'denied',
+      'This needs a review, which only a running daemon can do. Start the daemon and try again.',
+    )
   const createdAt = now.getTime()
   const row: RequestRow = {
     seq: request.seq,

@@ -1,6 +1,6 @@
 import { type CommandType, commandTypes } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
-import { allCommands, codeOf, openDesk } from './testing.ts'
+import { allCommands, codeOf, openTestbed } from './testing.ts'
 
 /** Every command, aimed at the group `family`: by its chat, or by a task that it owns. */
 const aimedAtFamily: Record<CommandType, object> = {
@@ -64,27 +64,27 @@ const expected: Record<CommandType, Row> = {
 }
 
 const openTown = async () => {
-  const desk = openDesk()
+  const testbed = openTestbed()
   const base = { name: 'A group', dialect: 'hatchway', main: false } as const
-  await desk.add({ ...base, folder: 'main', jid: 'main@chat', main: true })
-  await desk.add({ ...base, folder: 'family', jid: 'family@chat' })
-  await desk.add({ ...base, folder: 'work', jid: 'work@chat' })
-  await desk.ask('family', 'schedule_task', {
+  await testbed.add({ ...base, folder: 'main', jid: 'main@chat', main: true })
+  await testbed.add({ ...base, folder: 'family', jid: 'family@chat' })
+  await testbed.add({ ...base, folder: 'work', jid: 'work@chat' })
+  await testbed.ask('family', 'schedule_task', {
     task_id: 'garden',
     prompt: 'water',
     schedule_type: 'interval',
     schedule_value: '60000',
   })
-  return desk
+  return testbed
 }
 
 const contents = ({ store }: Awaited<ReturnType<typeof openTown>>) =>
   structuredClone({ groups: store.groups(), tasks: store.tasks({}), messages: store.messages({}) })
 
 test('every command has an operation of its own name', () => {
-  using desk = openDesk()
+  using testbed = openTestbed()
   expect(
-    allCommands(desk.store)
+    allCommands(testbed.store)
       .map(({ type }) => type)
       .toSorted(),
   ).toEqual(commandTypes.toSorted())
@@ -92,14 +92,14 @@ test('every command has an operation of its own name', () => {
 
 describe.each(commandTypes)('%s', type => {
   test.each(Object.entries(expected[type]))('by %s', async (who, code) => {
-    using desk = await openTown()
-    const before = contents(desk)
+    using testbed = await openTown()
+    const before = contents(testbed)
 
-    const answer = await desk.ask(who, type, aimedAtFamily[type])
+    const answer = await testbed.ask(who, type, aimedAtFamily[type])
 
     expect(codeOf(answer)).toBe(code)
     if (code !== 'done') {
-      expect(contents(desk)).toEqual(before)
+      expect(contents(testbed)).toEqual(before)
       expect(answer.effects).toEqual([])
     }
   })
@@ -108,18 +108,18 @@ describe.each(commandTypes)('%s', type => {
 test.each(['send_message', 'react', 'schedule_task'] as const)(
   '%s without a target acts on the own group, and an operator must name one',
   async type => {
-    using desk = await openTown()
+    using testbed = await openTown()
     const payload = { ...aimedAtFamily[type], jid: undefined }
-    expect(codeOf(await desk.ask('main', type, payload))).toBe('done')
-    expect(codeOf(await desk.ask('work', type, payload))).toBe('done')
-    expect(codeOf(await desk.ask('operator', type, payload))).toBe('invalid_field')
-    const jids = [...desk.store.messages({}), ...desk.store.tasks({})].map(({ jid }) => jid)
+    expect(codeOf(await testbed.ask('main', type, payload))).toBe('done')
+    expect(codeOf(await testbed.ask('work', type, payload))).toBe('done')
+    expect(codeOf(await testbed.ask('operator', type, payload))).toBe('invalid_field')
+    const jids = [...testbed.store.messages({}), ...testbed.store.tasks({})].map(({ jid }) => jid)
     expect(jids.filter(jid => jid !== 'family@chat')).toEqual(['main@chat', 'work@chat'])
   },
 )
 
 test('whether a chat or a folder exists is nobody’s business but main’s', async () => {
-  using desk = await openTown()
+  using testbed = await openTown()
   const task = { prompt: 'look', schedule_type: 'interval', schedule_value: '60000' }
   for (const target of [
     { jid: 'nobody@chat' },
@@ -127,23 +127,25 @@ test('whether a chat or a folder exists is nobody’s business but main’s', as
     { group: 'Work' },
     { group: 'work-x' },
   ]) {
-    expect(codeOf(await desk.ask('work', 'schedule_task', { ...task, ...target }))).toBe('forbidden')
+    expect(codeOf(await testbed.ask('work', 'schedule_task', { ...task, ...target }))).toBe('forbidden')
   }
-  expect(codeOf(await desk.ask('main', 'schedule_task', { ...task, jid: 'nobody@chat' }))).toBe('not_found')
-  expect(codeOf(await desk.ask('main', 'schedule_task', { ...task, group: 'nobody' }))).toBe('not_found')
-  expect(codeOf(await desk.ask('work', 'unregister_group', { jid: 'nobody@chat' }))).toBe('forbidden')
+  expect(codeOf(await testbed.ask('main', 'schedule_task', { ...task, jid: 'nobody@chat' }))).toBe(
+    'not_found',
+  )
+  expect(codeOf(await testbed.ask('main', 'schedule_task', { ...task, group: 'nobody' }))).toBe('not_found')
+  expect(codeOf(await testbed.ask('work', 'unregister_group', { jid: 'nobody@chat' }))).toBe('forbidden')
 })
 
 test('rights end with the registration that gave them', async () => {
-  using desk = await openTown()
-  await desk.ask('operator', 'unregister_group', { jid: 'main@chat' })
-  await desk.add({
+  using testbed = await openTown()
+  await testbed.ask('operator', 'unregister_group', { jid: 'main@chat' })
+  await testbed.add({
     folder: 'main',
     jid: 'main@chat',
     name: 'Not main any more',
     main: false,
     dialect: 'hatchway',
   })
-  expect(codeOf(await desk.ask('main', 'refresh_groups', {}))).toBe('forbidden')
-  expect(codeOf(await desk.ask('main', 'cancel_task', { task_id: 'garden' }))).toBe('forbidden')
+  expect(codeOf(await testbed.ask('main', 'refresh_groups', {}))).toBe('forbidden')
+  expect(codeOf(await testbed.ask('main', 'cancel_task', { task_id: 'garden' }))).toBe('forbidden')
 })

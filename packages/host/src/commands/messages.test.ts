@@ -1,21 +1,27 @@
 import { expect, test } from 'vitest'
-import { codeOf, openDesk } from './testing.ts'
+import { codeOf, openTestbed } from './testing.ts'
 
 const openFamily = async () => {
-  const desk = openDesk()
-  await desk.add({ folder: 'main', jid: 'main@chat', name: 'Main', main: true, dialect: 'hatchway' })
-  await desk.add({ folder: 'family', jid: 'family@chat', name: 'Family', main: false, dialect: 'hatchway' })
-  return desk
+  const testbed = openTestbed()
+  await testbed.add({ folder: 'main', jid: 'main@chat', name: 'Main', main: true, dialect: 'hatchway' })
+  await testbed.add({
+    folder: 'family',
+    jid: 'family@chat',
+    name: 'Family',
+    main: false,
+    dialect: 'hatchway',
+  })
+  return testbed
 }
 
 test('a message waits in the outbox, under the id that the sender is told', async () => {
-  using desk = await openFamily()
-  const { outcome, effects } = await desk.ask('family', 'send_message', {
+  using testbed = await openFamily()
+  const { outcome, effects } = await testbed.ask('family', 'send_message', {
     text: 'Dinner!',
     sender: 'Cook',
     speech: { text: 'Dinner is ready', title: 'Dinner' },
   })
-  const [message] = desk.store.messages({})
+  const [message] = testbed.store.messages({})
   expect(outcome).toEqual({ ok: true, result: { message_id: String(message?.id), status: 'queued' } })
   expect(effects).toEqual([{ kind: 'message_queued' }])
   expect(message).toMatchObject({
@@ -33,36 +39,36 @@ test('a message waits in the outbox, under the id that the sender is told', asyn
 })
 
 test('a reaction is a message that points at another', async () => {
-  using desk = await openFamily()
-  await desk.ask('family', 'react', { emoji: '🎉', message_id: 'ABC-1' })
-  await desk.ask('family', 'react', { emoji: '👍' })
-  expect(desk.store.messages({})).toMatchObject([
+  using testbed = await openFamily()
+  await testbed.ask('family', 'react', { emoji: '🎉', message_id: 'ABC-1' })
+  await testbed.ask('family', 'react', { emoji: '👍' })
+  expect(testbed.store.messages({})).toMatchObject([
     { kind: 'reaction', text: '🎉', messageId: 'ABC-1', jid: 'family@chat', sender: null, speech: null },
     { kind: 'reaction', text: '👍', messageId: null },
   ])
 })
 
 test('main reaches any chat, registered or not, and remains the sender', async () => {
-  using desk = await openFamily()
-  await desk.ask('main', 'send_message', { jid: 'family@chat', text: 'hello' })
-  await desk.ask('main', 'send_message', { jid: 'stranger@chat', text: 'hello' })
-  expect(desk.store.messages({}).map(({ group, jid }) => [group, jid])).toEqual([
+  using testbed = await openFamily()
+  await testbed.ask('main', 'send_message', { jid: 'family@chat', text: 'hello' })
+  await testbed.ask('main', 'send_message', { jid: 'stranger@chat', text: 'hello' })
+  expect(testbed.store.messages({}).map(({ group, jid }) => [group, jid])).toEqual([
     ['main', 'family@chat'],
     ['main', 'stranger@chat'],
   ])
 })
 
 test('an operator speaks through the group whose chat it is', async () => {
-  using desk = await openFamily()
-  await desk.ask('operator', 'send_message', { jid: 'family@chat', text: 'hello' })
-  expect(desk.store.messages({}).map(({ group }) => group)).toEqual(['family'])
-  expect(codeOf(await desk.ask('operator', 'send_message', { jid: 'stranger@chat', text: 'hi' }))).toBe(
+  using testbed = await openFamily()
+  await testbed.ask('operator', 'send_message', { jid: 'family@chat', text: 'hello' })
+  expect(testbed.store.messages({}).map(({ group }) => group)).toEqual(['family'])
+  expect(codeOf(await testbed.ask('operator', 'send_message', { jid: 'stranger@chat', text: 'hi' }))).toBe(
     'not_found',
   )
 })
 
 test('messages keep the order in which they were sent', async () => {
-  using desk = await openFamily()
-  for (const text of ['one', 'two', 'three']) await desk.ask('family', 'send_message', { text })
-  expect(desk.store.messages({}).map(({ text }) => text)).toEqual(['one', 'two', 'three'])
+  using testbed = await openFamily()
+  for (const text of ['one', 'two', 'three']) await testbed.ask('family', 'send_message', { text })
+  expect(testbed.store.messages({}).map(({ text }) => text)).toEqual(['one', 'two', 'three'])
 })

@@ -101,7 +101,10 @@ function withAddress(payload: unknown, context: CommandContext): { ok: true; pay
   return { ok: true, payload: jid === payload.jid ? payload : { ...payload, jid } }
 }
 
-const changed = refused('conflict', 'What it would do is no longer what was shown for a decision. Ask again.')
+const changed = refused(
+  'conflict',
+  'Its effect has changed since it was approved, so it was not executed. Send the command again.',
+)
 
 /** Whether it would do something else by now than whoever decided was shown. */
 const isAnother = ({ name, payload }: Traits['action'], { shown }: CommandContext): boolean =>

@@ -103,7 +103,7 @@ export const callService = defineCommand({
       reach: reachOfLabels(tool.labels),
       reads: taintOfLabels(tool.labels),
       forbidden: forbiddenBy(tool.labels),
-      shelf: tool.shelf,
+      dataset: tool.dataset,
     }
   },
   execute: call,
@@ -119,13 +119,13 @@ export const cancelRequest = defineCommand({
   guard: local,
   execute({ request_id, unless_begun }, { actor, transaction, now, effect }) {
     if (actor.kind !== 'group')
-      return refused('forbidden', 'A request is taken back by the group that made it.')
+      return refused('forbidden', 'Only the group that made a request can cancel it.')
     const request = transaction.openRequest(actor.group.folder, request_id)
     if (!request) {
-      return refused('not_found', 'The group has no request with this id that is not answered yet.')
+      return refused('not_found', 'The group has no open request with this id.')
     }
     if (unless_begun && (request.kind === 'work' || request.kind === 'service')) {
-      return refused('wrong_state', 'The host has begun with it.')
+      return refused('wrong_state', 'The host is already working on this request, so it cannot be cancelled.')
     }
     transaction.answerRequest(request.seq, cancelled, now.getTime())
     effect({ kind: 'request_over', seq: request.seq, outcome: cancelled })

@@ -1,5 +1,6 @@
 import type { Group, JsonSchema, Outcome, ServiceListing } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import type { Dataset } from '../guard/guard.ts'
 import type { TrustLabels } from '../guard/labels.ts'
 import type { Transaction } from '../store/types.ts'
 import type { Effect } from './types.ts'
@@ -50,8 +51,8 @@ interface ToolBase {
   answers: ServiceListing['answers']
   groups: Allowed
   labels: TrustLabels
-  /** where it keeps something for later, or takes it from: what was put there by a tainted agent comes back so */
-  shelf?: { name: string; does: 'put' | 'take' }
+  /** stored data that it reads or writes: what a tainted agent has written taints who reads it */
+  dataset?: Dataset
   check(input: Readonly<Record<string, unknown>>): Checked
 }
 

@@ -1,13 +1,19 @@
 import type { Outcome } from '@hatchway/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Answer, codeOf, openDesk } from './testing.ts'
+import { type Answer, codeOf, openTestbed } from './testing.ts'
 
-const openFamily = async (limits: Parameters<typeof openDesk>[0] = {}) => {
-  const desk = openDesk(limits)
-  await desk.add({ folder: 'main', jid: 'main@chat', name: 'Main', main: true, dialect: 'hatchway' })
-  await desk.add({ folder: 'family', jid: 'family@chat', name: 'Family', main: false, dialect: 'hatchway' })
-  return desk
+const openFamily = async (limits: Parameters<typeof openTestbed>[0] = {}) => {
+  const testbed = openTestbed(limits)
+  await testbed.add({ folder: 'main', jid: 'main@chat', name: 'Main', main: true, dialect: 'hatchway' })
+  await testbed.add({
+    folder: 'family',
+    jid: 'family@chat',
+    name: 'Family',
+    main: false,
+    dialect: 'hatchway',
+  })
+  return testbed
 }
 
 const daily = { prompt: 'water the plants', schedule_type: 'cron', schedule_value: '0 9 * * *' }
@@ -18,14 +24,14 @@ const idOf = ({ outcome }: Answer): string => String(result(outcome).task_id)
 
 describe('schedule_task', () => {
   test('answers with the id, the state and the next run, and stores all of it', async () => {
-    using desk = await openFamily()
-    const { outcome, effects } = await desk.ask('family', 'schedule_task', daily)
+    using testbed = await openFamily()
+    const { outcome, effects } = await testbed.ask('family', 'schedule_task', daily)
     expect(outcome).toEqual({
       ok: true,
       result: { task_id: '1', status: 'active', next_run: '2026-01-16T08:00:00.000Z' },
     })
     expect(effects).toEqual([{ kind: 'tasks_changed', folder: 'family' }])
-    expect(desk.task('1')).toEqual({
+    expect(testbed.task('1')).toEqual({
       id: '1',
       group: 'family',
       jid: 'family@chat',
@@ -44,19 +50,19 @@ describe('schedule_task', () => {
   })
 
   test('takes a zone, a script, a model and a mode of its own', async () => {
-    using desk = await openFamily()
+    using testbed = await openFamily()
     const extras = { timezone: 'Asia/Tokyo', script: 'true', model: 'small', context_mode: 'isolated' }
-    const id = idOf(await desk.ask('family', 'schedule_task', { ...daily, ...extras }))
-    expect(desk.task(id)).toMatchObject({ ...extras, next_run: '2026-01-16T00:00:00.000Z' })
+    const id = idOf(await testbed.ask('family', 'schedule_task', { ...daily, ...extras }))
+    expect(testbed.task(id)).toMatchObject({ ...extras, next_run: '2026-01-16T00:00:00.000Z' })
   })
 
   test.each([{ jid: 'family@chat' }, { group: 'family' }])(
     'by main for %j runs in that group, and main answers for it',
     async target => {
-      using desk = await openFamily()
-      const answer = await desk.ask('main', 'schedule_task', { ...daily, ...target })
+      using testbed = await openFamily()
+      const answer = await testbed.ask('main', 'schedule_task', { ...daily, ...target })
       expect(answer.effects).toEqual([{ kind: 'tasks_changed', folder: 'family' }])
-      expect(desk.task(idOf(answer))).toMatchObject({
+      expect(testbed.task(idOf(answer))).toMatchObject({
         group: 'family',
         jid: 'family@chat',
         created_by: 'main',
@@ -65,11 +71,11 @@ describe('schedule_task', () => {
   )
 
   test('is refused once the group’s open tasks hold as many bytes as they may, and only there', async () => {
-    using desk = await openFamily({ limits: { openTaskBytes: 1000 } })
+    using testbed = await openFamily({ limits: { openTaskBytes: 1000 } })
     // 600 characters, 700 bytes
     const large = { ...daily, prompt: `${'é'.repeat(100)}${'x'.repeat(400)}`, script: 'y'.repeat(100) }
-    const task_id = idOf(await desk.ask('family', 'schedule_task', large))
-    const refused = await desk.ask('family', 'schedule_task', large)
+    const task_id = idOf(await testbed.ask('family', 'schedule_task', large))
+    const refused = await testbed.ask('family', 'schedule_task', large)
     expect(codeOf(refused)).toBe('quota_exceeded')
     expect(refused.outcome).toMatchObject({
       error: {
@@ -78,53 +84,57 @@ describe('schedule_task', () => {
         ),
       },
     })
-    expect(codeOf(await desk.ask('main', 'schedule_task', { ...large, group: 'family' }))).toBe(
+    expect(codeOf(await testbed.ask('main', 'schedule_task', { ...large, group: 'family' }))).toBe(
       'quota_exceeded',
     )
-    expect(codeOf(await desk.ask('main', 'schedule_task', large))).toBe('done')
+    expect(codeOf(await testbed.ask('main', 'schedule_task', large))).toBe('done')
     const longer = { task_id, prompt: 'x'.repeat(901) }
-    expect(codeOf(await desk.ask('family', 'update_task', longer))).toBe('quota_exceeded')
-    expect(codeOf(await desk.ask('family', 'update_task', { task_id, prompt: 'x'.repeat(900) }))).toBe('done')
-    expect(codeOf(await desk.ask('family', 'update_task', { ...longer, status: 'cancelled' }))).toBe('done')
-    expect(codeOf(await desk.ask('family', 'schedule_task', large))).toBe('done')
+    expect(codeOf(await testbed.ask('family', 'update_task', longer))).toBe('quota_exceeded')
+    expect(codeOf(await testbed.ask('family', 'update_task', { task_id, prompt: 'x'.repeat(900) }))).toBe(
+      'done',
+    )
+    expect(codeOf(await testbed.ask('family', 'update_task', { ...longer, status: 'cancelled' }))).toBe(
+      'done',
+    )
+    expect(codeOf(await testbed.ask('family', 'schedule_task', large))).toBe('done')
   })
 
   test('is refused once the group has as many open tasks as it may have, and only there', async () => {
-    using desk = await openFamily({ openTasks: 2 })
-    const first = idOf(await desk.ask('family', 'schedule_task', daily))
-    const second = idOf(await desk.ask('family', 'schedule_task', daily))
-    await desk.ask('family', 'pause_task', { task_id: second })
-    expect(codeOf(await desk.ask('family', 'schedule_task', daily))).toBe('quota_exceeded')
-    expect(codeOf(await desk.ask('main', 'schedule_task', { ...daily, group: 'family' }))).toBe(
+    using testbed = await openFamily({ openTasks: 2 })
+    const first = idOf(await testbed.ask('family', 'schedule_task', daily))
+    const second = idOf(await testbed.ask('family', 'schedule_task', daily))
+    await testbed.ask('family', 'pause_task', { task_id: second })
+    expect(codeOf(await testbed.ask('family', 'schedule_task', daily))).toBe('quota_exceeded')
+    expect(codeOf(await testbed.ask('main', 'schedule_task', { ...daily, group: 'family' }))).toBe(
       'quota_exceeded',
     )
-    expect(codeOf(await desk.ask('main', 'schedule_task', daily))).toBe('done')
-    await desk.ask('family', 'cancel_task', { task_id: first })
-    expect(codeOf(await desk.ask('family', 'schedule_task', daily))).toBe('done')
+    expect(codeOf(await testbed.ask('main', 'schedule_task', daily))).toBe('done')
+    await testbed.ask('family', 'cancel_task', { task_id: first })
+    expect(codeOf(await testbed.ask('family', 'schedule_task', daily))).toBe('done')
   })
 
   test('by an operator belongs to the group it is for', async () => {
-    using desk = await openFamily()
-    const id = idOf(await desk.ask('operator', 'schedule_task', { ...daily, group: 'family' }))
-    expect(desk.task(id)).toMatchObject({ group: 'family', created_by: 'family' })
+    using testbed = await openFamily()
+    const id = idOf(await testbed.ask('operator', 'schedule_task', { ...daily, group: 'family' }))
+    expect(testbed.task(id)).toMatchObject({ group: 'family', created_by: 'family' })
   })
 
   test('an id of the caller’s choice is taken once, whoever has it and whatever became of it', async () => {
-    using desk = await openFamily()
+    using testbed = await openFamily()
     const chosen = { ...daily, task_id: 'plants' }
-    expect(idOf(await desk.ask('family', 'schedule_task', chosen))).toBe('plants')
-    expect(codeOf(await desk.ask('family', 'schedule_task', chosen))).toBe('conflict')
-    expect(codeOf(await desk.ask('main', 'schedule_task', chosen))).toBe('conflict')
-    await desk.ask('family', 'cancel_task', { task_id: 'plants' })
-    expect(codeOf(await desk.ask('family', 'schedule_task', chosen))).toBe('conflict')
-    expect(desk.task('plants')).toMatchObject({ created_by: 'family', status: 'cancelled' })
+    expect(idOf(await testbed.ask('family', 'schedule_task', chosen))).toBe('plants')
+    expect(codeOf(await testbed.ask('family', 'schedule_task', chosen))).toBe('conflict')
+    expect(codeOf(await testbed.ask('main', 'schedule_task', chosen))).toBe('conflict')
+    await testbed.ask('family', 'cancel_task', { task_id: 'plants' })
+    expect(codeOf(await testbed.ask('family', 'schedule_task', chosen))).toBe('conflict')
+    expect(testbed.task('plants')).toMatchObject({ created_by: 'family', status: 'cancelled' })
   })
 
   test('an id made by the host never meets one that was chosen', async () => {
-    using desk = await openFamily()
-    await desk.ask('family', 'schedule_task', { ...daily, task_id: '1' })
-    await desk.ask('family', 'schedule_task', { ...daily, task_id: '2' })
-    expect(idOf(await desk.ask('family', 'schedule_task', daily))).toBe('3')
+    using testbed = await openFamily()
+    await testbed.ask('family', 'schedule_task', { ...daily, task_id: '1' })
+    await testbed.ask('family', 'schedule_task', { ...daily, task_id: '2' })
+    expect(idOf(await testbed.ask('family', 'schedule_task', daily))).toBe('3')
   })
 
   test.each([
@@ -135,33 +145,38 @@ describe('schedule_task', () => {
     { schedule_type: 'cron', schedule_value: '0 0 30 2 *' },
     { timezone: 'Mars/Olympus' },
   ])('%j leaves nothing behind', async change => {
-    using desk = await openFamily()
-    const answer = await desk.ask('family', 'schedule_task', { ...daily, ...change })
+    using testbed = await openFamily()
+    const answer = await testbed.ask('family', 'schedule_task', { ...daily, ...change })
     expect(codeOf(answer)).toBe('bad_schedule')
     expect(answer.effects).toEqual([])
-    expect(desk.store.tasks({})).toEqual([])
+    expect(testbed.store.tasks({})).toEqual([])
   })
 })
 
 describe('update_task', () => {
   const update = async (change: object) => {
-    const desk = await openFamily()
-    await desk.ask('family', 'schedule_task', {
+    const testbed = await openFamily()
+    await testbed.ask('family', 'schedule_task', {
       ...daily,
       task_id: 'plants',
       script: 'old.sh',
       model: 'small',
     })
-    desk.setClock('2026-01-20T12:00:00.000Z')
-    const answer = await desk.ask('family', 'update_task', { task_id: 'plants', ...change })
-    return Object.assign(desk, { answer, after: desk.task('plants') })
+    testbed.setClock('2026-01-20T12:00:00.000Z')
+    const answer = await testbed.ask('family', 'update_task', { task_id: 'plants', ...change })
+    return Object.assign(testbed, { answer, after: testbed.task('plants') })
   }
 
   test('changes any field and leaves the rest', async () => {
-    using desk = await update({ prompt: 'repot', context_mode: 'isolated', script: 'new.sh', model: 'large' })
-    expect(codeOf(desk.answer)).toBe('done')
-    expect(desk.answer.effects).toEqual([{ kind: 'tasks_changed', folder: 'family' }])
-    expect(desk.after).toMatchObject({
+    using testbed = await update({
+      prompt: 'repot',
+      context_mode: 'isolated',
+      script: 'new.sh',
+      model: 'large',
+    })
+    expect(codeOf(testbed.answer)).toBe('done')
+    expect(testbed.answer.effects).toEqual([{ kind: 'tasks_changed', folder: 'family' }])
+    expect(testbed.after).toMatchObject({
       prompt: 'repot',
       context_mode: 'isolated',
       script: 'new.sh',
@@ -173,8 +188,8 @@ describe('update_task', () => {
   })
 
   test('an empty string removes script and model', async () => {
-    using desk = await update({ script: '', model: '' })
-    expect(desk.after).toMatchObject({ script: null, model: null, prompt: 'water the plants' })
+    using testbed = await update({ script: '', model: '' })
+    expect(testbed.after).toMatchObject({ script: null, model: null, prompt: 'water the plants' })
   })
 
   test.each([
@@ -183,9 +198,13 @@ describe('update_task', () => {
     [{ schedule_type: 'once', schedule_value: '2026-02-01T10:00:00' }, '2026-02-01T09:00:00.000Z'],
     [{ timezone: 'Asia/Tokyo' }, '2026-01-21T00:00:00.000Z'],
   ])('%j computes the next run again', async (change, expected) => {
-    using desk = await update(change)
-    expect(result(desk.answer.outcome)).toEqual({ task_id: 'plants', status: 'active', next_run: expected })
-    expect(desk.after).toMatchObject({ ...change, next_run: expected })
+    using testbed = await update(change)
+    expect(result(testbed.answer.outcome)).toEqual({
+      task_id: 'plants',
+      status: 'active',
+      next_run: expected,
+    })
+    expect(testbed.after).toMatchObject({ ...change, next_run: expected })
   })
 
   test.each([
@@ -194,69 +213,71 @@ describe('update_task', () => {
     { timezone: 'nowhere' },
     { schedule_type: 'once', schedule_value: '2026-01-19T00:00:00Z', prompt: 'never' },
   ])('%j is refused whole', async change => {
-    using desk = await update(change)
-    expect(codeOf(desk.answer)).toBe('bad_schedule')
-    expect(desk.after).toMatchObject({ ...daily, next_run: '2026-01-16T08:00:00.000Z' })
+    using testbed = await update(change)
+    expect(codeOf(testbed.answer)).toBe('bad_schedule')
+    expect(testbed.after).toMatchObject({ ...daily, next_run: '2026-01-16T08:00:00.000Z' })
   })
 
   test('nothing to change is a mistake', async () => {
-    using desk = await update({})
-    expect(codeOf(desk.answer)).toBe('invalid_field')
+    using testbed = await update({})
+    expect(codeOf(testbed.answer)).toBe('invalid_field')
   })
 
   test('a status pauses, resumes with a next run from now, and cancels', async () => {
-    using desk = await update({ status: 'paused' })
-    expect(desk.after).toMatchObject({ status: 'paused', next_run: '2026-01-16T08:00:00.000Z' })
-    await desk.ask('family', 'update_task', { task_id: 'plants', status: 'active' })
-    expect(desk.task('plants')).toMatchObject({ status: 'active', next_run: '2026-01-21T08:00:00.000Z' })
-    await desk.ask('family', 'update_task', { task_id: 'plants', status: 'cancelled' })
-    expect(desk.task('plants')).toMatchObject({ status: 'cancelled', next_run: null })
+    using testbed = await update({ status: 'paused' })
+    expect(testbed.after).toMatchObject({ status: 'paused', next_run: '2026-01-16T08:00:00.000Z' })
+    await testbed.ask('family', 'update_task', { task_id: 'plants', status: 'active' })
+    expect(testbed.task('plants')).toMatchObject({ status: 'active', next_run: '2026-01-21T08:00:00.000Z' })
+    await testbed.ask('family', 'update_task', { task_id: 'plants', status: 'cancelled' })
+    expect(testbed.task('plants')).toMatchObject({ status: 'cancelled', next_run: null })
   })
 
   test('a status that it has already does not move the next run', async () => {
-    using desk = await update({ schedule_type: 'interval', schedule_value: '60000' })
-    desk.setClock('2026-01-20T12:00:30.000Z')
-    await desk.ask('family', 'update_task', { task_id: 'plants', status: 'active' })
-    expect(desk.task('plants')?.next_run).toBe('2026-01-20T12:01:00.000Z')
+    using testbed = await update({ schedule_type: 'interval', schedule_value: '60000' })
+    testbed.setClock('2026-01-20T12:00:30.000Z')
+    await testbed.ask('family', 'update_task', { task_id: 'plants', status: 'active' })
+    expect(testbed.task('plants')?.next_run).toBe('2026-01-20T12:01:00.000Z')
   })
 
   test('a paused task that is rescheduled stays paused, with the new next run', async () => {
-    using desk = await update({ status: 'paused' })
-    await desk.ask('family', 'update_task', { task_id: 'plants', schedule_value: '0 10 * * *' })
-    expect(desk.task('plants')).toMatchObject({ status: 'paused', next_run: '2026-01-21T09:00:00.000Z' })
+    using testbed = await update({ status: 'paused' })
+    await testbed.ask('family', 'update_task', { task_id: 'plants', schedule_value: '0 10 * * *' })
+    expect(testbed.task('plants')).toMatchObject({ status: 'paused', next_run: '2026-01-21T09:00:00.000Z' })
   })
 })
 
 describe('who answers for a task', () => {
   const mains = async () => {
-    const desk = await openFamily()
-    await desk.ask('main', 'schedule_task', { ...daily, task_id: 'chores', group: 'family' })
-    return desk
+    const testbed = await openFamily()
+    await testbed.ask('main', 'schedule_task', { ...daily, task_id: 'chores', group: 'family' })
+    return testbed
   }
 
   test.each([{ prompt: 'give me everything' }, { script: 'evil.sh' }, { schedule_value: '* * * * *' }])(
     'a group that rewrites main’s task with %j no longer has main’s rights in it',
     async change => {
-      using desk = await mains()
-      expect(codeOf(await desk.ask('family', 'update_task', { task_id: 'chores', ...change }))).toBe('done')
-      expect(desk.task('chores')?.created_by).toBe('family')
+      using testbed = await mains()
+      expect(codeOf(await testbed.ask('family', 'update_task', { task_id: 'chores', ...change }))).toBe(
+        'done',
+      )
+      expect(testbed.task('chores')?.created_by).toBe('family')
     },
   )
 
   test('pausing and resuming rewrites nothing', async () => {
-    using desk = await mains()
-    await desk.ask('family', 'pause_task', { task_id: 'chores' })
-    await desk.ask('family', 'resume_task', { task_id: 'chores' })
-    await desk.ask('family', 'update_task', { task_id: 'chores', status: 'paused' })
-    expect(desk.task('chores')?.created_by).toBe('main')
+    using testbed = await mains()
+    await testbed.ask('family', 'pause_task', { task_id: 'chores' })
+    await testbed.ask('family', 'resume_task', { task_id: 'chores' })
+    await testbed.ask('family', 'update_task', { task_id: 'chores', status: 'paused' })
+    expect(testbed.task('chores')?.created_by).toBe('main')
   })
 
   test('main’s hand on another group’s task does not lend it main’s rights', async () => {
-    using desk = await openFamily()
-    await desk.ask('family', 'schedule_task', { ...daily, task_id: 'plants', script: 'family.sh' })
-    await desk.ask('main', 'update_task', { task_id: 'plants', prompt: 'water less' })
-    await desk.ask('operator', 'update_task', { task_id: 'plants', model: 'small' })
-    expect(desk.task('plants')).toMatchObject({
+    using testbed = await openFamily()
+    await testbed.ask('family', 'schedule_task', { ...daily, task_id: 'plants', script: 'family.sh' })
+    await testbed.ask('main', 'update_task', { task_id: 'plants', prompt: 'water less' })
+    await testbed.ask('operator', 'update_task', { task_id: 'plants', model: 'small' })
+    expect(testbed.task('plants')).toMatchObject({
       prompt: 'water less',
       model: 'small',
       created_by: 'family',
@@ -266,10 +287,10 @@ describe('who answers for a task', () => {
 
 describe('pause, resume, cancel', () => {
   test('pausing twice is the same as once', async () => {
-    using desk = await openFamily()
-    const task_id = idOf(await desk.ask('family', 'schedule_task', daily))
-    const first = await desk.ask('family', 'pause_task', { task_id })
-    const second = await desk.ask('family', 'pause_task', { task_id })
+    using testbed = await openFamily()
+    const task_id = idOf(await testbed.ask('family', 'schedule_task', daily))
+    const first = await testbed.ask('family', 'pause_task', { task_id })
+    const second = await testbed.ask('family', 'pause_task', { task_id })
     expect(result(first.outcome)).toEqual({ task_id, status: 'paused', next_run: '2026-01-16T08:00:00.000Z' })
     expect(second.outcome).toEqual(first.outcome)
     expect(first.effects).toEqual([{ kind: 'tasks_changed', folder: 'family' }])
@@ -277,71 +298,73 @@ describe('pause, resume, cancel', () => {
   })
 
   test('a task that is resumed after its time waits for the next one', async () => {
-    using desk = await openFamily()
-    const task_id = idOf(await desk.ask('family', 'schedule_task', daily))
-    await desk.ask('family', 'pause_task', { task_id })
-    desk.setClock('2026-03-01T08:00:00.000Z')
-    const { outcome } = await desk.ask('family', 'resume_task', { task_id })
+    using testbed = await openFamily()
+    const task_id = idOf(await testbed.ask('family', 'schedule_task', daily))
+    await testbed.ask('family', 'pause_task', { task_id })
+    testbed.setClock('2026-03-01T08:00:00.000Z')
+    const { outcome } = await testbed.ask('family', 'resume_task', { task_id })
     expect(result(outcome)).toEqual({ task_id, status: 'active', next_run: '2026-03-02T08:00:00.000Z' })
   })
 
   test('resuming a task that runs does not move it', async () => {
-    using desk = await openFamily()
+    using testbed = await openFamily()
     const interval = { prompt: 'look', schedule_type: 'interval', schedule_value: '60000' }
-    const task_id = idOf(await desk.ask('family', 'schedule_task', interval))
-    desk.setClock('2026-01-15T12:00:59.000Z')
-    const { outcome } = await desk.ask('family', 'resume_task', { task_id })
+    const task_id = idOf(await testbed.ask('family', 'schedule_task', interval))
+    testbed.setClock('2026-01-15T12:00:59.000Z')
+    const { outcome } = await testbed.ask('family', 'resume_task', { task_id })
     expect(result(outcome).next_run).toBe('2026-01-15T12:01:00.000Z')
   })
 
   test('a single time that went by during the pause must be set anew first', async () => {
-    using desk = await openFamily()
-    const task_id = idOf(await desk.ask('family', 'schedule_task', once))
-    await desk.ask('family', 'pause_task', { task_id })
-    desk.setClock('2026-01-17T00:00:00.000Z')
-    const { outcome } = await desk.ask('family', 'resume_task', { task_id })
+    using testbed = await openFamily()
+    const task_id = idOf(await testbed.ask('family', 'schedule_task', once))
+    await testbed.ask('family', 'pause_task', { task_id })
+    testbed.setClock('2026-01-17T00:00:00.000Z')
+    const { outcome } = await testbed.ask('family', 'resume_task', { task_id })
     expect(result(outcome)).toEqual({
       code: 'bad_schedule',
       message:
         'The time has passed. Give one in the future as schedule_value. Use update_task before resuming.',
     })
-    expect(desk.task(task_id)?.status).toBe('paused')
-    await desk.ask('family', 'update_task', { task_id, schedule_value: '2026-01-18T09:00:00Z' })
-    expect(codeOf(await desk.ask('family', 'resume_task', { task_id }))).toBe('done')
-    expect(desk.task(task_id)).toMatchObject({ status: 'active', next_run: '2026-01-18T09:00:00.000Z' })
+    expect(testbed.task(task_id)?.status).toBe('paused')
+    await testbed.ask('family', 'update_task', { task_id, schedule_value: '2026-01-18T09:00:00Z' })
+    expect(codeOf(await testbed.ask('family', 'resume_task', { task_id }))).toBe('done')
+    expect(testbed.task(task_id)).toMatchObject({ status: 'active', next_run: '2026-01-18T09:00:00.000Z' })
   })
 
   test('a cancelled task keeps its history and is over', async () => {
-    using desk = await openFamily()
-    const task_id = idOf(await desk.ask('family', 'schedule_task', daily))
-    const { outcome } = await desk.ask('family', 'cancel_task', { task_id })
+    using testbed = await openFamily()
+    const task_id = idOf(await testbed.ask('family', 'schedule_task', daily))
+    const { outcome } = await testbed.ask('family', 'cancel_task', { task_id })
     expect(result(outcome)).toEqual({ task_id, status: 'cancelled', next_run: null })
-    expect(desk.task(task_id)).toMatchObject({ ...daily, status: 'cancelled', next_run: null })
-    expect(desk.store.tasks({ open: true })).toEqual([])
+    expect(testbed.task(task_id)).toMatchObject({ ...daily, status: 'cancelled', next_run: null })
+    expect(testbed.store.tasks({ open: true })).toEqual([])
     for (const type of ['cancel_task', 'pause_task', 'resume_task'] as const) {
-      expect(codeOf(await desk.ask('family', type, { task_id }))).toBe('wrong_state')
+      expect(codeOf(await testbed.ask('family', type, { task_id }))).toBe('wrong_state')
     }
-    expect(codeOf(await desk.ask('family', 'update_task', { task_id, status: 'active' }))).toBe('wrong_state')
+    expect(codeOf(await testbed.ask('family', 'update_task', { task_id, status: 'active' }))).toBe(
+      'wrong_state',
+    )
   })
 
   test('a completed task is over too', async () => {
-    using desk = await openFamily()
-    const task_id = idOf(await desk.ask('family', 'schedule_task', once))
-    desk.store.transaction(transaction => {
+    using testbed = await openFamily()
+    const task_id = idOf(await testbed.ask('family', 'schedule_task', once))
+    testbed.store.transaction(transaction => {
       const task = transaction.task(task_id)
       if (task) transaction.updateTask({ ...task, status: 'completed', next_run: null })
     })
     for (const type of ['cancel_task', 'pause_task', 'resume_task'] as const) {
-      expect(codeOf(await desk.ask('family', type, { task_id }))).toBe('wrong_state')
+      expect(codeOf(await testbed.ask('family', type, { task_id }))).toBe('wrong_state')
     }
   })
 
   test.each(['update_task', 'pause_task', 'resume_task', 'cancel_task'] as const)(
     '%s on a task that does not exist says so, to everybody',
     async type => {
-      using desk = await openFamily()
+      using testbed = await openFamily()
       for (const who of ['main', 'family', 'operator']) {
-        expect(codeOf(await desk.ask(who, type, { task_id: 'nothing' }))).toBe('not_found')
+        expect(codeOf(await testbed.ask(who, type, { task_id: 'nothing' }))).toBe('not_found')
       }
     },
   )
@@ -374,22 +397,22 @@ test('whatever is done to tasks, the open ones have a next run and the ended one
 
   await fc.assert(
     fc.asyncProperty(steps, async sequence => {
-      using desk = await openFamily()
+      using testbed = await openFamily()
       let hours = 0
       for (const [{ type, task_id: id, more }, wait] of sequence) {
         hours += wait
         const now = new Date(Date.UTC(2026, 0, 15, 12 + hours)).toISOString()
-        desk.setClock(now)
+        testbed.setClock(now)
         const defaults =
           type === 'schedule_task' ? { prompt: 'x', schedule_type: 'cron', schedule_value: '@daily' } : {}
-        const before = desk.task(id)
-        const answer = await desk.ask('family', type, { ...defaults, ...more, task_id: id })
-        const after = desk.task(id)
+        const before = testbed.task(id)
+        const answer = await testbed.ask('family', type, { ...defaults, ...more, task_id: id })
+        const after = testbed.task(id)
         if (!answer.outcome.ok) expect(after).toEqual(before)
         if (answer.outcome.ok && after?.status === 'active' && before?.status !== 'active') {
           expect(after.next_run && after.next_run > now).toBe(true)
         }
-        for (const task of desk.store.tasks({})) {
+        for (const task of testbed.store.tasks({})) {
           expect(task.next_run === null).toBe(task.status === 'cancelled')
         }
       }

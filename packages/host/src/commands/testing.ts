@@ -28,7 +28,7 @@ export interface Answer {
   effects: readonly Effect[]
 }
 
-interface DeskRules
+interface TestbedRules
   extends Pick<CommandContext, 'host' | 'guard' | 'isReleased' | 'seen' | 'heldIn' | 'request'> {
   openTasks?: number
   limits?: Partial<CommandContext['limits']>
@@ -39,7 +39,7 @@ interface DeskRules
 /** The kernel's commands and those of the plugins that ship with it, as far as they can be had without a daemon. */
 export const allCommands = (
   store: Store,
-  { repositoryOf = () => undefined, jobs }: Pick<DeskRules, 'repositoryOf' | 'jobs'> = {},
+  { repositoryOf = () => undefined, jobs }: Pick<TestbedRules, 'repositoryOf' | 'jobs'> = {},
 ): readonly CommandDefinition[] => [
   ...kernelCommands,
   syncCommand({ repositoryOf, timeoutMs: undefined }),
@@ -51,7 +51,13 @@ export const allCommands = (
 ]
 
 /** Operations on a real store, with a clock that stands still until it is set. */
-export const openDesk = ({ openTasks = 1000, limits = {}, repositoryOf, jobs, ...rules }: DeskRules = {}) => {
+export const openTestbed = ({
+  openTasks = 1000,
+  limits = {},
+  repositoryOf,
+  jobs,
+  ...rules
+}: TestbedRules = {}) => {
   const directory = mkdtempSync(join(tmpdir(), 'hatchway-operations-'))
   const store = openStore({ path: join(directory, 'hatchway.db'), durability: 'process' })
   const commands = createCommands(allCommands(store, { repositoryOf, jobs }))

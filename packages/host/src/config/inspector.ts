@@ -17,7 +17,7 @@ export const inspectorSchema = z.strictObject({
     .meta({ allowed: 'an http or https address' }),
   keyVariable: variableName
     .default('ANTHROPIC_API_KEY')
-    .describe('The variable of the host’s environment that holds the key. No sandbox sees it.')
+    .describe('The host’s environment variable with the API key. Sandboxes never see it.')
     .meta({ allowed: 'the name of a variable' }),
   timeoutMs: whole(100, 120_000)
     .default(15_000)

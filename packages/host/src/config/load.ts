@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { z } from 'zod'
+import { configFiles } from './names.ts'
 import { pluginProblems } from './plugin-settings.ts'
 import { builtInProblems, type Config, type ConfigInput, configSchema } from './schema.ts'
 import { type Setting, settings, textValue, variableOf } from './settings.ts'
@@ -12,7 +13,7 @@ export class ConfigError extends Error {
 }
 
 export interface LoadOptions {
-  /** the configuration file; left out: HATCHWAY_CONFIG, then `hatchway.config.{ts,mjs,js}` in `cwd`, if there is one */
+  /** the configuration file; left out: HATCHWAY_CONFIG, then `hatchway.config.{ts,mts,mjs,js}` in `cwd`, if there is one */
   file?: string | undefined
   /** the data directory, as the command line gave it */
   data?: string | undefined
@@ -31,7 +32,6 @@ export interface ExplainedConfig {
 
 type Tree = Record<string, unknown>
 
-const fileNames = ['hatchway.config.ts', 'hatchway.config.mjs', 'hatchway.config.js']
 const byDefault = 'default'
 const onCommandLine = 'command line'
 
@@ -116,7 +116,7 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
 
 function findFile(asked: string | undefined, cwd: string): string | undefined {
   const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
-  if (asked === undefined) return fileNames.map(name => join(cwd, name)).find(isFile)
+  if (asked === undefined) return configFiles.map(name => join(cwd, name)).find(isFile)
   const path = resolve(cwd, asked)
   if (!isFile(path)) throw new ConfigError(`There is no configuration file ${path}.`)
   return path
@@ -131,9 +131,11 @@ async function importFile(file: string): Promise<Tree> {
   try {
     loaded = await import(pathToFileURL(file).href)
   } catch (error) {
-    throw new ConfigError(`${file} cannot be loaded: ${error instanceof Error ? error.message : error}`, {
-      cause: error,
-    })
+    const reason = error instanceof Error ? error.message : error
+    const remedy = /outside a module|Unexpected token 'export'/.test(String(reason))
+      ? ` Its folder’s package.json does not say "type": "module": rename the file to ${basename(file).replace(/\.(?=[jt]s$)/, '.m')}.`
+      : ''
+    throw new ConfigError(`${file} cannot be loaded: ${reason}${remedy && '.'}${remedy}`, { cause: error })
   }
   const input = isTree(loaded) ? loaded.default : undefined
   if (!isTree(input)) throw new ConfigError(`${file} must end in: export default defineConfig({ … })`)

@@ -56,83 +56,87 @@ const machineTimeZone = () => {
 const limits = z.strictObject({
   fileBytes: whole(1, 268_435_456)
     .default(1_048_576)
-    .describe('The largest file that is read. A larger one is refused with `too_large`.'),
+    .describe('Largest file an agent may post. A larger one is refused with `too_large`.'),
   jsonDepth: whole(1, 1000)
     .default(64)
-    .describe('How deeply objects and arrays may be nested in a file. Deeper is refused with `too_deep`.'),
+    .describe(
+      'How deep objects and arrays in a file may be nested. A deeper file is refused with `too_deep`.',
+    ),
   commandsPerMinute: whole(1, largest)
     .default(60_000)
     .describe(
-      'Commands of one group handled in a minute; one counts again for each 4 KiB. Over it, the group’s files wait.',
+      'Commands per minute and group; a large file counts once per 4 KiB. Beyond the limit, the group’s files wait.',
     ),
   filesWaiting: whole(1, largest)
     .default(50_000)
-    .describe('Files of one group that may wait. Over it, the newest are refused and counted in one entry.'),
+    .describe(
+      'Waiting files per group. Beyond the limit, the newest are refused, with one error entry that counts them.',
+    ),
   openTasks: whole(1, 1_000_000)
     .default(1000)
-    .describe('Active and paused tasks of one group. Over it, a new one is refused with `quota_exceeded`.'),
+    .describe(
+      'Active and paused tasks per group. Beyond the limit, a new task is refused with `quota_exceeded`.',
+    ),
   openTaskBytes: whole(1, largest)
     .default(1_048_576)
     .describe(
-      'What the open tasks of one group may hold together: prompts, scripts, commands. Over it: the same.',
+      'Total size of the prompts, scripts and commands in a group’s open tasks. Beyond the limit, a new task is refused with `quota_exceeded`.',
     ),
   openRequests: whole(1, 1_000_000)
     .default(1000)
     .describe(
-      'Requests of one group to services and to people that are not answered yet. Over it: `quota_exceeded`.',
+      'Unanswered requests to services and people per group. Beyond the limit, a new request is refused with `quota_exceeded`.',
     ),
   openRequestBytes: whole(1, largest)
     .default(16_777_216)
     .describe(
-      'What the requests of one group that are not answered yet may hold together. Over it: the same.',
+      'Total size of a group’s unanswered requests. Beyond the limit, a new request is refused with `quota_exceeded`.',
     ),
   openTodos: whole(1, 1_000_000)
     .default(1000)
-    .describe('Todos of one group that are not done. Over it, a new one is refused with `quota_exceeded`.'),
+    .describe('Open todos per group. Beyond the limit, a new one is refused with `quota_exceeded`.'),
   messageBytes: whole(65_536, largest)
     .default(67_108_864)
     .describe(
-      'Space for one group’s messages of more than 1 KiB. Over it, the oldest are forgotten; at twice that, a new one is refused with `quota_exceeded` until they are.',
+      'Space per group for messages larger than 1 KiB. Beyond it, the oldest are deleted; at twice the limit, new messages are refused with `quota_exceeded` until that is done.',
     ),
   attachmentBytes: whole(1, 1_073_741_824)
     .default(26_214_400)
-    .describe('The largest file that goes along with a message, in both directions.'),
+    .describe('Largest attachment of a message, in both directions.'),
   errorBytes: whole(0, largest)
     .default(268_435_456)
-    .describe('Space for one group’s refused files in `ipc/errors`. Over it, they are counted and not kept.'),
+    .describe(
+      'Space per group for refused files in `ipc/errors`. Beyond it, refused files are counted but not kept.',
+    ),
 })
 
 const keep = z.strictObject({
   commands: whole(1, largest)
     .default(1_000_000)
     .describe(
-      'Handled commands that are remembered, the newest. A request id older than that is no longer known as a repeat.',
+      'Number of handled commands to keep. A request id that is no longer kept is not recognised as a repeat.',
     ),
   messages: whole(1, largest)
     .default(1_000_000)
-    .describe('Messages that are remembered, the newest. One that is not delivered yet is always kept.'),
+    .describe('Number of messages to keep. Messages that are not delivered yet are always kept.'),
   fileBytes: whole(1, largest)
     .default(1_073_741_824)
-    .describe(
-      'Space for the host’s copies of one group’s attachments in `files`. Over it, the oldest are not kept.',
-    ),
+    .describe('Space per group for copies of attachments in `files`. Beyond it, the oldest are deleted.'),
   runs: whole(1, largest)
     .default(10_000)
     .describe(
-      'Runs of agents that are remembered with their transcripts, the newest. So many scheduled ones too.',
+      'Number of agent runs to keep, with their transcripts. The history of scheduled runs has the same limit.',
     ),
   tasks: whole(1, largest)
     .default(10_000)
-    .describe('Tasks that are over and still remembered, those that ran or were made last.'),
-  usageDays: whole(1, 36_500)
-    .default(800)
-    .describe('Days for which it is remembered what each group has used of the model, up to the last one.'),
+    .describe('Number of finished tasks to keep. The most recently run or created stay.'),
+  usageDays: whole(1, 36_500).default(800).describe('Number of days to keep each group’s model usage.'),
   audit: whole(1, largest)
     .default(1_000_000)
-    .describe('Entries of the audit log that are kept, the newest. The chain stays verifiable.'),
+    .describe('Number of audit log entries to keep. The hash chain stays verifiable.'),
   auditDays: whole(1, 36_500)
     .optional()
-    .describe('Entries of the audit log that are older are not kept, however few there are.')
+    .describe('Maximum age of audit log entries, in days. Older ones are deleted.')
     .meta({ otherwise: 'any age' }),
 })
 
@@ -148,28 +152,30 @@ const services = z.strictObject({
   plugins: z
     .array(z.string().min(1))
     .default([])
-    .describe('Files with services of your own; see docs/services.md. Relative to the configuration file.')
+    .describe(
+      'Files with your own services; see docs/services.md. Paths are relative to the configuration file.',
+    )
     .meta({ allowed: 'a list of paths', otherwise: 'none' }),
   questionMs: whole(1000, day)
     .default(600_000)
-    .describe('How long people may take to answer what an agent asks them.'),
+    .describe('How long people may take to answer an agent’s question.'),
   unreadMs: whole(1000, 30 * day)
     .default(3_600_000)
-    .describe('After this long an answer that no container has taken is removed.'),
+    .describe('How long an answer waits for a container to read it, before it is deleted.'),
 })
 
 const guard = z.strictObject({
   enabled: z
     .enum(['yes', 'no'])
     .default('yes')
-    .describe('Whether what agents do is judged by what they have read; see docs/security.md.'),
+    .describe('Whether the guard checks actions of agents by what they have read; see docs/security.md.'),
   approvalMs: whole(1000, day)
     .default(300_000)
-    .describe('How long a person may take to decide. After that the answer is no.'),
+    .describe('How long a person may take to approve an action. After that it is denied.'),
   labels: z
     .record(z.string(), trustLabels)
     .default({})
-    .describe('Trust labels of single tools, which can only make them stricter. Not in the environment.')
+    .describe('Stricter trust labels for single tools; see docs/security.md. Only in the configuration file.')
     .meta({ allowed: 'an object of labels by tool', otherwise: 'none' }),
 })
 
@@ -179,7 +185,7 @@ const container = z.strictObject({
   uid: whole(1, 4_294_967_294)
     .optional()
     .describe(
-      'One user for the agents of all groups, to whom their directories and answers are given. Only a daemon that is root can.',
+      'One user for the agents of all groups, who will own their directories and answers. The daemon has to be root.',
     )
     .meta({ allowed: notRoot, otherwise: 'a user for each group; 1000 where `agents.enabled` is `no`' }),
   gid: whole(1, 4_294_967_294)
@@ -192,18 +198,20 @@ const agents = z.strictObject({
   enabled: z
     .enum(['yes', 'no'])
     .default('yes')
-    .describe('Whether agents are started. `no`: only the hatch, for a host that starts them itself.'),
+    .describe(
+      'Whether the daemon starts agents. `no`: it only handles files, and you start the containers yourself.',
+    ),
   assistant: z
     .string()
     .min(1)
     .max(64)
     .default('Hatch')
-    .describe('The name agents go by, and are called by where a group has no trigger of its own.')
+    .describe('The agents’ name. It is also the trigger of groups that have none of their own.')
     .meta({ allowed: 'a name of 1 to 64 characters' }),
   driver: z
     .enum(driverNames)
     .default('concierge')
-    .describe('Who answers: the built-in concierge, Claude, or a command-line agent.'),
+    .describe('The agent that answers: the built-in concierge, Claude, or a command-line agent.'),
   command: z
     .array(z.string())
     .optional()
@@ -212,7 +220,7 @@ const agents = z.strictObject({
   sandbox: z
     .enum(sandboxNames)
     .default('auto')
-    .describe('What agents run in. `auto`: the safest this machine has. `process` isolates nothing.'),
+    .describe('What agents run in. `auto`: the safest sandbox on this machine. `process`: no isolation.'),
   image: z
     .string()
     .min(1)
@@ -222,11 +230,11 @@ const agents = z.strictObject({
   atOnce: whole(1, 1000).default(4).describe('Sessions that may run at the same time.'),
   idleMs: whole(0, day)
     .default(60_000)
-    .describe('How long a session without work stays, to answer a follow-up at once.'),
+    .describe('How long an idle session stays open, so that a follow-up is answered at once.'),
   runMs: whole(1000, day)
     .default(1_800_000)
     .describe(
-      'How long a session may work on one turn before it is ended. While a person is asked, it does not count.',
+      'How long one turn may take before it is ended. Time spent waiting for a person does not count.',
     ),
   progressMs: whole(0, day)
     .default(8000)
@@ -235,15 +243,19 @@ const agents = z.strictObject({
     ),
   closeMs: whole(100, 600_000)
     .default(10_000)
-    .describe('How long a session that was asked to finish may take before it is ended.'),
-  memoryMb: whole(64, 1_048_576).default(2048).describe('Memory of one sandbox.'),
-  processes: whole(8, 65_536).default(256).describe('Processes and threads of one sandbox.'),
-  cpus: whole(1, 1024).default(2).describe('Processors of one sandbox.'),
+    .describe('How long a session may take to finish when asked to, before it is killed.'),
+  memoryMb: whole(64, 1_048_576).default(2048).describe('Memory limit of one sandbox.'),
+  processes: whole(8, 65_536)
+    .default(256)
+    .describe('Maximum number of processes and threads in one sandbox.'),
+  cpus: whole(1, 1024).default(2).describe('Number of CPUs one sandbox may use.'),
   temporaryMb: whole(1, 1_048_576).default(512).describe('Space for temporary files in one sandbox.'),
   missed: z
     .enum(['once', 'skip'])
     .default('once')
-    .describe('Scheduled runs whose time passed while the host was down: caught up with once, or left out.'),
+    .describe(
+      'Scheduled runs that were missed while the host was down: `once` runs the task once, `skip` does not run it.',
+    ),
 })
 
 const model = z.strictObject({
@@ -256,7 +268,7 @@ const model = z.strictObject({
     .string()
     .min(1)
     .default('ANTHROPIC_API_KEY')
-    .describe('The variable of the host’s environment that holds the key. No sandbox sees it.')
+    .describe('The host’s environment variable with the API key. Sandboxes never see it.')
     .meta({ allowed: 'the name of a variable' }),
 })
 
@@ -317,39 +329,41 @@ export const configSchema = z.strictObject({
     .min(1)
     .default('data')
     .describe(
-      'The data directory. In the file, relative to the file; in the environment and on the command line, to the current directory.',
+      'The data directory. A path in the configuration file is relative to that file, otherwise to the current directory.',
     )
     .meta({ allowed: 'a path' }),
   durability: z
     .enum(['full', 'process'])
     .default('full')
-    .describe('What an accepted command survives: `full` a power loss, `process` a killed daemon.'),
+    .describe(
+      'What an accepted command survives: `full`: a power loss, `process`: only a crash of the daemon (faster).',
+    ),
   timezone: z
     .string()
     .refine(isTimeZone)
     .default(machineTimeZone)
-    .describe('The zone of times and cron expressions that name none.')
+    .describe('The time zone of schedules that do not name one.')
     .meta({ allowed: 'an IANA time zone such as Europe/Lisbon', otherwise: 'the machine’s own' }),
   events: z
     .enum(['auto', 'off'])
     .default('auto')
-    .describe('`auto` uses file events wherever a probe shows that they arrive, `off` polls everywhere.'),
+    .describe('`auto` uses file events wherever a test shows that they arrive, `off` always polls.'),
   sweepMs: whole(1000, day)
     .default(60_000)
-    .describe('How often each directory is listed although no event came.'),
+    .describe('How often each directory is scanned even without an event.'),
   pollMinMs: whole(1, 60_000)
     .default(5)
-    .describe('Without events: the pause between two looks while a group is busy.'),
+    .describe('Without events: time between two scans while a group is busy.'),
   pollMaxMs: whole(10, 3_600_000)
     .default(1000)
-    .describe('Without events: the pause between two looks that an idle group backs off to.'),
+    .describe('Without events: longest time between two scans of an idle group.'),
   graceMs: whole(0, 600_000)
     .default(2000)
-    .describe('How long a file that is not whole yet may take to become so, for writers that do not rename.'),
+    .describe('How long an incomplete file may take to become complete, for writers that do not rename.'),
   spinMs: whole(0, 1000)
     .default(10)
     .describe(
-      'While files come less than this apart, the daemon stays awake between them: several times as fast, for a busy core. 0: it always sleeps.',
+      'How long the daemon busy-waits for the next file after one. Much lower latency under load, at the cost of CPU time. 0: never.',
     ),
   limits: limits.prefault({}),
   keep: keep.prefault({}),
@@ -370,25 +384,25 @@ export const configSchema = z.strictObject({
   plugins: z
     .array(z.custom<GivenPlugin>(isGivenPlugin, 'must be a plugin, such as telegram({ … })'))
     .default([])
-    .describe('Plugins that are not part of Hatchway, each with its settings; see docs/extending.md.')
+    .describe('Your plugins with their settings; see docs/extending.md.')
     .meta({ allowed: 'a list of plugins', otherwise: 'none' }),
   groups: z
     .record(z.string(), groupSettings)
     .default({})
-    .describe('Settings of single groups by their folder; see below. Not in the environment.')
+    .describe('Settings of single groups, by folder; see below. Only in the configuration file.')
     .meta({ allowed: 'an object of folders', otherwise: 'none' }),
   mountsAllowed: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'A file that lists the directories which may be mounted into sandboxes, one a line. Outside the project.',
+      'A file outside the project that lists the directories which may be mounted into sandboxes, one per line.',
     )
     .meta({ allowed: 'a path', otherwise: 'no other mounts' }),
   logLevel: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
-    .describe('The least important kind of line the daemon writes to its log.'),
+    .describe('The lowest level that is written to the log.'),
 })
 
 export type Config = z.infer<typeof configSchema>

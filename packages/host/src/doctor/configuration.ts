@@ -22,7 +22,7 @@ export async function configuration(patient: DoctorContext): Promise<Finding[]> 
       : []),
     ...groups(patient),
     ...mounts(config),
-    ...(patient.holder === 'daemon' ? [] : await serviceFiles(config)),
+    ...(patient.lockOwner === 'daemon' ? [] : await serviceFiles(config)),
     ...(await pluginChecks(patient)),
   ]
   return findings.some(({ what }) => what === 'configuration')

@@ -5,7 +5,7 @@ import { layoutOf } from '../base/layout.ts'
 import { isFree } from '../base/lock.ts'
 import { DaemonGone, overSocket } from '../client/over-socket.ts'
 import type { Config } from '../config.ts'
-import { lookInto } from '../store/inspect.ts'
+import { inspectStore } from '../store/inspect.ts'
 
 /** What the doctor asks of whoever has the data directory. */
 interface Consulted {
@@ -31,7 +31,7 @@ export async function consult(config: Config): Promise<Consulted> {
 }
 
 const looked = async (database: string): Promise<Checkup> => ({
-  store: await lookInto(database),
+  store: await inspectStore(database),
   clock_jump_ms: 0,
   modes: {},
   channels: {},

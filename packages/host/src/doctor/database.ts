@@ -2,17 +2,20 @@ import { readdirSync } from 'node:fs'
 import { errorCode } from '@hatchway/spool'
 import { bad, type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
-export function database({ config, holder, checkup }: DoctorContext): Finding[] {
-  if (holder === 'silent')
+export function database({ config, lockOwner, checkup }: DoctorContext): Finding[] {
+  if (lockOwner === 'silent')
     return [
       bad(
         'daemon',
         `Somebody has ${config.data} and does not answer. Look at the process in state/daemon.json: it may be starting, or hang.`,
       ),
     ]
-  const running: Finding = good('daemon', holder === 'daemon' ? 'It runs, and answers.' : 'None is running.')
+  const running: Finding = good(
+    'daemon',
+    lockOwner === 'daemon' ? 'It runs, and answers.' : 'None is running.',
+  )
   if (!checkup) {
-    return holder === 'daemon'
+    return lockOwner === 'daemon'
       ? [
           running,
           warning('database', 'The daemon is of another version and could not be asked. Start it anew.'),

@@ -30,7 +30,7 @@ const earlierUid = 1000
  */
 export function directories(patient: DoctorContext): Finding[] {
   const { config, layout, checkup } = patient
-  const state = look(layout.state)
+  const state = statOf(layout.state)
   if (!state) return [warning('data', `${config.data} is new: nothing has been started on it.`)]
   if (!state.isDirectory()) return [bad('data', `${layout.state} is not a directory. Move it elsewhere.`)]
   const us = process.getuid?.() ?? state.uid
@@ -48,10 +48,10 @@ export function directories(patient: DoctorContext): Finding[] {
     owner: ownerFor(config, state.uid, () => group.uid ?? earlierUid) ?? { uid: state.uid, gid: state.gid },
   }))
   const wanted = wantedFor(config.data, layout, state.uid, groups)
-  const missing = wanted.filter(({ path }) => !look(path)).map(({ path }) => path)
-  const there = wanted.filter(({ path }) => look(path))
-  const replaced = there.filter(({ path }) => !look(path)?.isDirectory()).map(({ path }) => path)
-  const real = there.filter(({ path }) => look(path)?.isDirectory())
+  const missing = wanted.filter(({ path }) => !statOf(path)).map(({ path }) => path)
+  const there = wanted.filter(({ path }) => statOf(path))
+  const replaced = there.filter(({ path }) => !statOf(path)?.isDirectory()).map(({ path }) => path)
+  const real = there.filter(({ path }) => statOf(path)?.isDirectory())
   return [
     replaced.length === 0
       ? good('directories', `All ${real.length} are directories, and none is a link.`)
@@ -68,7 +68,7 @@ export function directories(patient: DoctorContext): Finding[] {
             createLayout(layout)
             for (const group of groups)
               createGroupDirectories(layout, group, state.uid === 0 ? group.owner : undefined)
-            return `made ${missing.filter(path => look(path)).length} of them`
+            return `made ${missing.filter(path => statOf(path)).length} of them`
           },
         ),
     ownersOf(real, layout, us === 0) ??
@@ -98,7 +98,7 @@ function wantedFor(data: string, layout: Layout, uid: number, groups: readonly O
     ...{ path, ...group.owner, mode: 0o700, forbidden: 0, needed: 0o700 },
     group,
   })
-  const existing = (wanted: Wanted): Wanted[] => (look(wanted.path) ? [wanted] : [])
+  const existing = (wanted: Wanted): Wanted[] => (statOf(wanted.path) ? [wanted] : [])
   return [
     own(data, 0o755),
     ...[layout.state, layout.spool, layout.staging, layout.files].map(path => own(path, 0o700)),
@@ -117,31 +117,31 @@ function wantedFor(data: string, layout: Layout, uid: number, groups: readonly O
 
 /** undefined: everything belongs to whom it should */
 function ownersOf(real: readonly Wanted[], layout: Layout, mayGive: boolean): Finding | undefined {
-  const strange = real.filter(({ path, uid }) => look(path)?.uid !== uid)
+  const strange = real.filter(({ path, uid }) => statOf(path)?.uid !== uid)
   if (strange.length === 0) return undefined
   return bad(
     'owners',
-    `${some(strange.map(({ path, uid }) => `${path} (uid ${look(path)?.uid}, not ${uid})`))}. ${mayGive ? 'Run doctor --fix, or chown them.' : 'Run as root: doctor --fix, or chown them.'}`,
+    `${some(strange.map(({ path, uid }) => `${path} (uid ${statOf(path)?.uid}, not ${uid})`))}. ${mayGive ? 'Run doctor --fix, or chown them.' : 'Run as root: doctor --fix, or chown them.'}`,
     mayGive ? () => giveBack(strange, layout) : undefined,
   )
 }
 
 function modesOf(real: readonly Wanted[]): Finding {
   const open = real.filter(({ path, forbidden, needed }) => {
-    const found = (look(path)?.mode ?? 0) & 0o777
+    const found = (statOf(path)?.mode ?? 0) & 0o777
     return (found & forbidden) !== 0 || (found & needed) !== needed
   })
   if (open.length === 0) return good('modes', 'Nobody can enter or change what is not theirs.')
   return bad(
     'modes',
-    `${some(open.map(({ path, mode }) => `${path} (${octal(look(path)?.mode ?? 0)}, should be ${octal(mode)})`))}. Run doctor --fix, or chmod them.`,
+    `${some(open.map(({ path, mode }) => `${path} (${octal(statOf(path)?.mode ?? 0)}, should be ${octal(mode)})`))}. Run doctor --fix, or chmod them.`,
     () => set(open, ({ mode }) => ({ mode })),
   )
 }
 
 const octal = (mode: number) => (mode & 0o777).toString(8)
 
-function look(path: string) {
+function statOf(path: string) {
   return lstatSync(path, { throwIfNoEntry: false })
 }
 
@@ -192,7 +192,7 @@ async function giveBack(strange: readonly Wanted[], layout: Layout): Promise<str
 function closedMounts(group: { folder: string; owner: Owner }, config: Config): Finding[] {
   const { folder, owner } = group
   return (config.groups[folder]?.mounts ?? []).flatMap(({ from, writable }) => {
-    if (!look(from)) return []
+    if (!statOf(from)) return []
     const wanted = ['-r', '.', '-a', '-x', '.', ...(writable ? ['-a', '-w', '.'] : [])]
     if (spawnSync('test', wanted, { ...owner, cwd: from, stdio: 'ignore' }).status === 0) return []
     return [
@@ -219,20 +219,20 @@ interface Strange {
 function strangeFiles(groups: readonly OwnedGroup[], ipc: string, mayGive: boolean): Finding[] {
   const found: Strange[] = []
   let seen = 0
-  const lookInto = (directory: string, owner: Owner) => {
+  const scan = (directory: string, owner: Owner) => {
     for (const name of entriesOf(directory)) {
       if (++seen > mostFiles) return
       const path = join(directory, name)
-      const kind = look(path)
+      const kind = statOf(path)
       const isOurs = name === '.tmp' && kind?.isDirectory()
       // A second name may be somewhere else, where it is not the agent's.
       if ((isOurs || (kind?.isFile() && kind.nlink === 1)) && kind?.uid !== owner.uid)
         found.push({ directory, name, owner })
-      if (isOurs) lookInto(path, owner)
+      if (isOurs) scan(path, owner)
     }
   }
   for (const group of groups)
-    for (const name of directoriesOf(group)) lookInto(join(ipc, group.folder, name), group.owner)
+    for (const name of directoriesOf(group)) scan(join(ipc, group.folder, name), group.owner)
   if (found.length === 0) return []
   const paths = found.map(({ directory, name, owner }) => `${join(directory, name)} (not uid ${owner.uid}’s)`)
   const says = `${some(paths)}: an agent may not be able to read or remove it, or to post.`
@@ -245,23 +245,23 @@ function strangeFiles(groups: readonly OwnedGroup[], ipc: string, mayGive: boole
 function giveFiles(found: readonly Strange[]): string {
   let given = 0
   for (const { directory, name, owner } of found) {
-    const pinned = openDirectory(directory)
-    if (typeof pinned === 'string') continue
+    const handle = openDirectory(directory)
+    if (typeof handle === 'string') continue
     try {
-      lchownSync(join(pinned.path, name), owner.uid, owner.gid)
+      lchownSync(join(handle.path, name), owner.uid, owner.gid)
       given++
     } catch (error) {
       // Taken or removed meanwhile.
       if (errorCode(error) !== 'ENOENT') throw error
     } finally {
-      pinned.close()
+      handle.close()
     }
   }
   return `gave ${given} of ${found.length} to their agents`
 }
 
 function entriesOf(path: string): string[] {
-  if (!look(path)?.isDirectory()) return []
+  if (!statOf(path)?.isDirectory()) return []
   try {
     return readdirSync(path)
   } catch (error) {

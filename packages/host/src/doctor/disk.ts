@@ -36,7 +36,7 @@ export function disk({ config, checkup }: DoctorContext): Finding[] {
 const dayMs = 86_400_000
 
 /** What a process that was killed has left half-written. While somebody is at work it may be theirs. */
-export function leftovers({ config, layout, holder, now }: DoctorContext): Finding[] {
+export function leftovers({ config, layout, lockOwner, now }: DoctorContext): Finding[] {
   const found = [
     ...namesIn(layout.staging).map(name => join(layout.staging, name)),
     ...namesIn(layout.state)
@@ -45,7 +45,7 @@ export function leftovers({ config, layout, holder, now }: DoctorContext): Findi
     ...namesIn(dirname(config.data))
       .filter(name => name.startsWith(`.${config.data.split('/').at(-1)}-restore-`))
       .map(name => join(dirname(config.data), name)),
-  ].filter(path => holder === 'nobody' || ageOf(path, now()) > dayMs)
+  ].filter(path => lockOwner === 'nobody' || ageOf(path, now()) > dayMs)
   if (found.length === 0) return [good('half-written', 'Nothing half-written lies about.')]
   return [
     warning(

@@ -42,13 +42,13 @@ async function open(input: ConfigInput = {}) {
     { folder: 'family', jid: 'web:family', name: 'Family', main: false, dialect: 'nanoclaw' },
   ])
   const layout = layoutOf(config.data)
-  const look = (fix = false) => examine(config, { fix })
+  const check = (fix = false) => examine(config, { fix })
   return {
     home,
     config,
     layout,
-    look,
-    found: async (what: string, fix = false) => (await look(fix)).filter(finding => finding.what === what),
+    check,
+    found: async (what: string, fix = false) => (await check(fix)).filter(finding => finding.what === what),
     change(sql: string) {
       const database = new DatabaseSync(layout.database)
       database.exec(sql)
@@ -58,7 +58,7 @@ async function open(input: ConfigInput = {}) {
 }
 
 test('a healthy host has nothing bad, with and without a daemon, and looking changes nothing', async () => {
-  const { config, look } = await open()
+  const { config, check } = await open()
   const seal = () =>
     readdirSync(config.data, { recursive: true, encoding: 'utf8' })
       .filter(name => !/daemon\.(lock|json)|hatchway\.db-/.test(name))
@@ -68,14 +68,14 @@ test('a healthy host has nothing bad, with and without a daemon, and looking cha
           `${name} ${lstatSync(join(config.data, name)).mode} ${lstatSync(join(config.data, name)).uid}`,
       )
   const before = seal()
-  const alone = await look()
+  const alone = await check()
   expect(alone.filter(({ state }) => state === 'bad')).toEqual([])
   expect(alone).toContainEqual(expect.objectContaining({ what: 'daemon', says: 'None is running.' }))
   expect(seal()).toEqual(before)
 
   const daemon = await startDaemon(config)
   onTestFinished(() => daemon.stop())
-  const beside = await look()
+  const beside = await check()
   expect(beside.filter(({ state }) => state === 'bad')).toEqual([])
   for (const [what, says] of [
     ['daemon', 'It runs, and answers.'],
@@ -233,7 +233,7 @@ describe('directories', () => {
   })
 
   test('that were replaced by a link are bad, and --fix changes nothing behind it', async () => {
-    const { home, layout, look } = await open()
+    const { home, layout, check } = await open()
     const outside = join(home, 'outside')
     mkdirSync(outside, { mode: 0o751 })
     const before = lstatSync(outside)
@@ -241,7 +241,7 @@ describe('directories', () => {
     symlinkSync(outside, join(layout.ipc, 'family', 'tasks'))
     rmSync(layout.files, { recursive: true })
     symlinkSync(outside, layout.files)
-    const findings = await look(true)
+    const findings = await check(true)
     expect(findings.find(({ what }) => what === 'directories')).toMatchObject({
       state: 'bad',
       says: expect.stringContaining('Somebody has replaced it'),
@@ -463,8 +463,8 @@ test('a plugin’s checks see its settings; one that fails is told of and hides 
     checks: () => Promise.reject(new Error('cannot be parsed')),
     load,
   })
-  const { look } = await open({ plugins: [weather({ city: 'Lisbon' }), unloadable()] })
-  const findings = await look()
+  const { check } = await open({ plugins: [weather({ city: 'Lisbon' }), unloadable()] })
+  const findings = await check()
   expect(findings).toContainEqual({ what: 'weather', state: 'warning', says: 'Lisbon is windy.' })
   expect(findings).toContainEqual({
     what: 'plugin weather',
@@ -493,7 +493,7 @@ describe('the model from a configured image', () => {
     onTestFinished(() => void provider.close())
     const address = provider.address()
     const port = typeof address === 'object' ? address?.port : undefined
-    const { home, look } = await open({
+    const { home, check } = await open({
       agents: { sandbox: 'docker', image: 'localhost/empty:latest', driver: 'claude' },
       groups: { later: { image: 'localhost/missing:latest' } },
       model: { url: `http://127.0.0.1:${port}` },
@@ -506,7 +506,7 @@ describe('the model from a configured image', () => {
     vi.stubEnv('DOCKER_HOST', engine.options.environment?.DOCKER_HOST ?? '')
     vi.stubEnv('ANTHROPIC_API_KEY', 'sk-of-the-host')
     onTestFinished(() => void vi.unstubAllEnvs())
-    const findings = (await look()).filter(({ what }) => what.startsWith('model from image'))
+    const findings = (await check()).filter(({ what }) => what.startsWith('model from image'))
     expect(findings).toEqual([
       {
         what: 'model from image localhost/missing:latest (docker)',

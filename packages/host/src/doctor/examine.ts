@@ -15,18 +15,18 @@ import { clock, runtime, timeZone } from './runtime.ts'
 import { orphans, sandboxes } from './sandboxes.ts'
 import { bad, type DoctorContext, type Finding } from './types.ts'
 
-/** A finding as it is told; `fixed` says what was done about it. */
-export interface Told {
+/** A finding in the report; `fixed` says what was done about it. */
+export interface ReportedFinding {
   what: string
   state: Finding['state']
   says: string
   fixed?: string
 }
 
-type Look = (patient: DoctorContext) => Finding | Finding[] | Promise<Finding | Finding[]>
+type Check = (patient: DoctorContext) => Finding | Finding[] | Promise<Finding | Finding[]>
 
-/** In the order in which trouble is best looked for. */
-const looks: readonly [string, Look][] = [
+/** The order of the report: causes before their consequences. */
+const checks: readonly [string, Check][] = [
   ['runtime', runtime],
   ['clock', clock],
   ['time zone', timeZone],
@@ -51,42 +51,45 @@ export async function examine(
   config: Config,
   plugins: readonly ConfiguredPlugin[],
   { fix = false }: { fix?: boolean } = {},
-): Promise<Told[]> {
+): Promise<ReportedFinding[]> {
   const { who, checkup } = await consult(config)
   const patient: DoctorContext = {
     config,
     plugins,
     layout: layoutOf(config.data),
-    holder: who,
+    lockOwner: who,
     checkup,
     environment: process.env,
     now: Date.now,
   }
   const findings: Finding[] = []
-  for (const [what, look] of looks) {
+  for (const [what, check] of checks) {
     try {
-      findings.push(...[await look(patient)].flat())
+      findings.push(...[await check(patient)].flat())
     } catch (error) {
-      // One look that fails is a finding itself, and must not hide the others.
-      findings.push(bad(what, `It could not be looked at: ${reasonOf(error)}`))
+      // One check that fails is a finding itself, and must not hide the others.
+      findings.push(bad(what, `It could not be checked: ${reasonOf(error)}`))
     }
   }
-  return fix ? mend(patient, findings) : findings.map(told)
+  return fix ? mend(patient, findings) : findings.map(reported)
 }
 
-const told = ({ what, state, says }: Finding): Told => ({ what, state, says })
+const reported = ({ what, state, says }: Finding): ReportedFinding => ({ what, state, says })
 
-async function mend({ config, holder }: DoctorContext, findings: readonly Finding[]): Promise<Told[]> {
+async function mend(
+  { config, lockOwner }: DoctorContext,
+  findings: readonly Finding[],
+): Promise<ReportedFinding[]> {
   const wanted = findings.some(({ mend: work }) => work)
-  if (!wanted) return findings.map(told)
+  if (!wanted) return findings.map(reported)
   // Where nobody is at work, nobody begins to be meanwhile.
-  const lock = holder === 'nobody' ? await held(config) : undefined
+  const lock = lockOwner === 'nobody' ? await held(config) : undefined
   try {
-    const all: Told[] = []
+    const all: ReportedFinding[] = []
     for (const finding of findings) {
-      if (!finding.mend) all.push(told(finding))
-      else if (holder === 'nobody' && !lock)
-        all.push({ ...told(finding), fixed: 'not: somebody has begun to use the data directory' })
+      if (!finding.mend) all.push(reported(finding))
+      else if (lockOwner === 'nobody' && !lock)
+        all.push({ ...reported(finding), fixed: 'not: somebody has begun to use the data directory' })
       else all.push(await mended(finding, finding.mend))
     }
     return all
@@ -95,12 +98,12 @@ async function mend({ config, holder }: DoctorContext, findings: readonly Findin
   }
 }
 
-async function mended(finding: Finding, work: NonNullable<Finding['mend']>): Promise<Told> {
+async function mended(finding: Finding, work: NonNullable<Finding['mend']>): Promise<ReportedFinding> {
   try {
     const fixed = await work()
-    return { ...told(finding), state: finding.state === 'bad' ? 'warning' : finding.state, fixed }
+    return { ...reported(finding), state: finding.state === 'bad' ? 'warning' : finding.state, fixed }
   } catch (error) {
-    return { ...told(finding), fixed: `not: ${reasonOf(error)}` }
+    return { ...reported(finding), fixed: `not: ${reasonOf(error)}` }
   }
 }
 

@@ -14,8 +14,8 @@ export const reach = async (patient: DoctorContext): Promise<Finding[]> => [
   ...token(patient),
 ]
 
-function channels({ checkup, holder }: DoctorContext): Finding[] {
-  if (!checkup || holder !== 'daemon') return []
+function channels({ checkup, lockOwner }: DoctorContext): Finding[] {
+  if (!checkup || lockOwner !== 'daemon') return []
   const only = (wanted: string) =>
     Object.entries(checkup.channels)
       .filter(([, name]) => name === wanted)
@@ -43,18 +43,18 @@ function channels({ checkup, holder }: DoctorContext): Finding[] {
   ]
 }
 
-function services({ checkup, holder }: DoctorContext): Finding[] {
-  if (!checkup || holder !== 'daemon') return []
+function services({ checkup, lockOwner }: DoctorContext): Finding[] {
+  if (!checkup || lockOwner !== 'daemon') return []
   const broken = checkup.services.filter(({ ok }) => !ok)
   return broken.length === 0
     ? [good('services', `${checkup.services.length} can be used.`)]
     : broken.map(({ name, text }) => warning('services', `${name} cannot be used: ${text}`))
 }
 
-async function web({ config, holder }: DoctorContext): Promise<Finding[]> {
+async function web({ config, lockOwner }: DoctorContext): Promise<Finding[]> {
   const { enabled, port } = config.web
   if (enabled === 'no') return []
-  if (holder === 'daemon') {
+  if (lockOwner === 'daemon') {
     // Somebody answers on many ports: which one is the console's, only the daemon knows.
     const own = readLockOwner(config.data)?.webPort
     if (own === undefined)

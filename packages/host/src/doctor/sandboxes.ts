@@ -1,6 +1,7 @@
 import { markedProcesses } from '../base/processes.ts'
 import { ask, findProgram } from '../base/programs.ts'
-import { chooseSandbox, createSandboxes, sandboxOrder } from '../sandboxes/choose.ts'
+import { sandboxOrder } from '../config/names.ts'
+import { chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import type { SandboxName } from '../sandboxes/types.ts'
 import { bad, type DoctorContext, type Finding, good, warning } from './types.ts'
 
@@ -28,9 +29,9 @@ export async function sandboxes({ config }: DoctorContext): Promise<Finding[]> {
 const answerMs = 10_000
 
 /** A running daemon has ended what was left over when it began, and knows what is its own. */
-export async function orphans({ config, holder, checkup }: DoctorContext): Promise<Finding[]> {
+export async function orphans({ config, lockOwner, checkup }: DoctorContext): Promise<Finding[]> {
   const installation = checkup?.store?.installation
-  if (holder !== 'nobody' || !installation) return []
+  if (lockOwner !== 'nobody' || !installation) return []
   const found: { name: SandboxName; runs: number }[] = []
   for (const name of ['docker', 'podman'] as const) {
     const runs = (await containersOf(name, installation)) + markedProcesses(name, installation).length

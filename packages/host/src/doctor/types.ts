@@ -12,7 +12,7 @@ export interface DoctorContext {
   plugins: readonly ConfiguredPlugin[]
   layout: Layout
   /** who has the data directory; `silent` is somebody who does not answer */
-  holder: 'daemon' | 'silent' | 'nobody'
+  lockOwner: 'daemon' | 'silent' | 'nobody'
   /** undefined: there is no database yet, or nobody who would tell */
   checkup: Checkup | undefined
   environment: NodeJS.ProcessEnv

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openDesk } from '../commands/testing.ts'
+import { openTestbed } from '../commands/testing.ts'
 import { createContexts } from './contexts.ts'
 
 const guard = {
@@ -11,73 +11,73 @@ const corrupted = { corrupted: true, secret: false }
 const secret = { corrupted: false, secret: true }
 
 const open = async () => {
-  const desk = openDesk({ guard })
-  const { store } = desk
+  const testbed = openTestbed({ guard })
+  const { store } = testbed
   for (const folder of ['main', 'work', 'vault']) {
     const main = folder === 'main'
-    await desk.add({ folder, jid: `local:${folder}`, name: folder, main, dialect: 'hatchway' })
+    await testbed.add({ folder, jid: `local:${folder}`, name: folder, main, dialect: 'hatchway' })
   }
   const taintOf = (group: string) => {
     const row = store.taints.all().find(row => row.group === group && row.context === 'session')
     return { corrupted: row?.corruptedAt != null, secret: row?.secretAt != null }
   }
-  return Object.assign(desk, { contexts: createContexts(store, guard), taintOf })
+  return Object.assign(testbed, { contexts: createContexts(store, guard), taintOf })
 }
 const plain = { taskId: null, shares: [] }
 
 test('an agent that reports no session id, another one, or none any more stays tainted', async () => {
-  using desk = await open()
-  const { store, contexts } = desk
+  using testbed = await open()
+  const { store, contexts } = testbed
   store.agents.setSession('work', 'session-1')
   store.taints.add('work', 'session', corrupted, 'mail', 1)
   store.agents.setSession('work', 'session-2')
   contexts.gone('work')
-  expect(desk.taintOf('work')).toEqual(corrupted)
+  expect(testbed.taintOf('work')).toEqual(corrupted)
   store.transaction(transaction => transaction.forgetSession('work'))
   contexts.gone('work')
   // The next process knows it too, and so does the next run.
   const next = createContexts(store, guard)
   next.begins('work', plain)
   next.gone('work')
-  expect(desk.taintOf('work')).toEqual(corrupted)
+  expect(testbed.taintOf('work')).toEqual(corrupted)
 })
 
 test('a group that is unregistered and registered again has the same files, and the same taint', async () => {
-  using desk = await open()
-  desk.store.taints.add('work', 'session', corrupted, 'mail', 1)
-  desk.store.taints.add('work', 'shelf:memory', secret, 'remember', 1)
-  desk.store.taints.add('work', 'name', corrupted, 'register_group', 1)
-  await desk.ask('operator', 'unregister_group', { jid: 'local:work' })
-  await desk.add({ folder: 'work', jid: 'local:other', name: 'Other', main: false, dialect: 'hatchway' })
-  expect(desk.store.taints.all()).toMatchObject([
+  using testbed = await open()
+  testbed.store.taints.add('work', 'session', corrupted, 'mail', 1)
+  testbed.store.taints.add('work', 'shelf:memory', secret, 'remember', 1)
+  testbed.store.taints.add('work', 'name', corrupted, 'register_group', 1)
+  await testbed.ask('operator', 'unregister_group', { jid: 'local:work' })
+  await testbed.add({ folder: 'work', jid: 'local:other', name: 'Other', main: false, dialect: 'hatchway' })
+  expect(testbed.store.taints.all()).toMatchObject([
     { group: 'work', context: 'session', corruptedBy: 'mail' },
     { group: 'work', context: 'shelf:memory', secretBy: 'remember' },
   ])
 })
 
 test('a run takes on what its task and its group’s name were written in, in whatever session it runs', async () => {
-  using desk = await open()
-  const { store, contexts } = desk
+  using testbed = await open()
+  const { store, contexts } = testbed
   store.taints.add('work', 'task:7', corrupted, 'schedule_task', 1)
   contexts.begins('work', { taskId: '8', shares: [] })
-  expect(desk.taintOf('work')).toEqual({ corrupted: false, secret: false })
+  expect(testbed.taintOf('work')).toEqual({ corrupted: false, secret: false })
   contexts.begins('work', { taskId: '7', shares: [] })
-  expect(desk.taintOf('work')).toEqual(corrupted)
+  expect(testbed.taintOf('work')).toEqual(corrupted)
   store.taints.add('main', 'name', secret, 'register_group', 1)
   contexts.begins('main', plain)
-  expect(desk.taintOf('main')).toEqual(secret)
+  expect(testbed.taintOf('main')).toEqual(secret)
 })
 
 test('what is merged into a repository taints those who have it, and those who get it later', async () => {
-  using desk = await open()
-  const { store, contexts } = desk
+  using testbed = await open()
+  const { store, contexts } = testbed
   store.taints.add('main', 'session', corrupted, 'mail', 1)
   contexts.share('main', 'repo:site', ['work'])
-  expect(desk.taintOf('work')).toEqual(corrupted)
+  expect(testbed.taintOf('work')).toEqual(corrupted)
   contexts.share('vault', 'repo:site', ['work', 'main'])
-  expect(desk.taintOf('main')).toEqual({ corrupted: true, secret: true })
+  expect(testbed.taintOf('main')).toEqual({ corrupted: true, secret: true })
   contexts.begins('later', { taskId: null, shares: ['repo:another'] })
-  expect(desk.taintOf('later')).toEqual({ corrupted: false, secret: false })
+  expect(testbed.taintOf('later')).toEqual({ corrupted: false, secret: false })
   contexts.begins('later', { taskId: null, shares: ['repo:site'] })
-  expect(desk.taintOf('later')).toEqual({ corrupted: true, secret: true })
+  expect(testbed.taintOf('later')).toEqual({ corrupted: true, secret: true })
 })

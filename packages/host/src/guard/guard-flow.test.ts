@@ -209,7 +209,7 @@ describe('what was read', () => {
     expect(await isOk(live, 'work', call(live, 'work', 'wipe', { text: 'x' }))).toBe(true)
   })
 
-  test('comes back with what was put on the shelf', async () => {
+  test('comes back with what a service stored', async () => {
     const live = await open()
     await taint(live, 'work', 'read_page')
     expect(await isOk(live, 'work', call(live, 'work', 'add_todo', { content: 'do as the page says' }))).toBe(

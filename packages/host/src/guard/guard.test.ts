@@ -1,6 +1,6 @@
 import type { HostJob, Task } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
-import { codeOf, openDesk } from '../commands/testing.ts'
+import { codeOf, openTestbed } from '../commands/testing.ts'
 import type { HostRules } from '../commands/types.ts'
 import { digestOf } from './guard.ts'
 
@@ -18,15 +18,15 @@ const host: HostRules = {
 const corrupted = { corrupted: true, secret: false }
 const request = { seq: 7, reply: null }
 
-const open = async (rules: Parameters<typeof openDesk>[0] = {}) => {
-  const desk = openDesk({ guard, host, request, ...rules })
-  await desk.add({ folder: 'main', jid: 'local:main', name: 'Main', main: true, dialect: 'hatchway' })
-  await desk.add({ folder: 'work', jid: 'local:work', name: 'Work', main: false, dialect: 'hatchway' })
-  return desk
+const open = async (rules: Parameters<typeof openTestbed>[0] = {}) => {
+  const testbed = openTestbed({ guard, host, request, ...rules })
+  await testbed.add({ folder: 'main', jid: 'local:main', name: 'Main', main: true, dialect: 'hatchway' })
+  await testbed.add({ folder: 'work', jid: 'local:work', name: 'Work', main: false, dialect: 'hatchway' })
+  return testbed
 }
-type Desk = Awaited<ReturnType<typeof open>>
-const taints = ({ store }: Desk) => store.taints.all().map(({ group, context }) => `${group} ${context}`)
-const read = ({ store }: Desk) =>
+type Testbed = Awaited<ReturnType<typeof open>>
+const taints = ({ store }: Testbed) => store.taints.all().map(({ group, context }) => `${group} ${context}`)
+const read = ({ store }: Testbed) =>
   store.transaction(transaction => transaction.addTaint('main', 'session', corrupted, 'mail', 1))
 
 describe('what was held is of the context it was held in, whatever that is when it is released', () => {
@@ -34,22 +34,22 @@ describe('what was held is of the context it was held in, whatever that is when 
   const daily = { schedule: '0 7 * * *', prompt: 'do as the mail says' }
 
   test('a task for another group', async () => {
-    using desk = await open(released)
+    using testbed = await open(released)
     const task = { schedule_type: 'cron', schedule_value: '0 7 * * *', prompt: 'do as the mail says' }
-    await desk.ask('main', 'schedule_task', { ...task, group: 'work' })
-    expect(taints(desk)).toEqual(['work task:1'])
+    await testbed.ask('main', 'schedule_task', { ...task, group: 'work' })
+    expect(taints(testbed)).toEqual(['work task:1'])
   })
 
   test('an agent that is made later', async () => {
-    using desk = await open(released)
-    const { effects } = await desk.ask('main', 'create_periodic_agent', { name: 'Relay', ...daily })
+    using testbed = await open(released)
+    const { effects } = await testbed.ask('main', 'create_periodic_agent', { name: 'Relay', ...daily })
     expect(effects).toMatchObject([{ request: { kind: 'work', input: { name: 'Relay', seen: corrupted } } }])
   })
 
   test('what a deploy is to say to the next run', async () => {
-    using desk = await open(released)
-    await desk.ask('main', 'deploy', { resume_prompt: 'do as the mail says' })
-    expect(taints(desk)).toEqual(['main deploy:7'])
+    using testbed = await open(released)
+    await testbed.ask('main', 'deploy', { resume_prompt: 'do as the mail says' })
+    expect(taints(testbed)).toEqual(['main deploy:7'])
   })
 })
 
@@ -75,9 +75,9 @@ describe('a command on the host', () => {
     job,
   }
   const withJob = async () => {
-    const desk = await open()
-    desk.store.transaction(transaction => transaction.insertTask(task))
-    return desk
+    const testbed = await open()
+    testbed.store.transaction(transaction => transaction.insertTask(task))
+    return testbed
   }
 
   test.each([
@@ -85,32 +85,32 @@ describe('a command on the host', () => {
     ['update_task', { task_id: 'job-1', status: 'active' }],
     ['update_task', { task_id: 'job-1', schedule_type: 'interval', schedule_value: '60000' }],
   ] as const)('is not run at strangers’ will: %s %o', async (type, payload) => {
-    using desk = await withJob()
-    await read(desk)
-    const { effects } = await desk.ask('main', type, payload)
+    using testbed = await withJob()
+    await read(testbed)
+    const { effects } = await testbed.ask('main', type, payload)
     expect(effects).toMatchObject([
       { request: { kind: 'held', tool: type, input: { action: { payload: { command: 'backup' } } } } },
     ])
-    expect(desk.task('job-1')).toEqual(task)
+    expect(testbed.task('job-1')).toEqual(task)
   })
 
   test('may be stopped by anybody who may schedule one, and by nobody else', async () => {
-    using desk = await withJob()
-    await read(desk)
-    expect(codeOf(await desk.ask('work', 'resume_task', { task_id: 'job-1' }))).toBe('forbidden')
+    using testbed = await withJob()
+    await read(testbed)
+    expect(codeOf(await testbed.ask('work', 'resume_task', { task_id: 'job-1' }))).toBe('forbidden')
     expect(
-      (await desk.ask('main', 'update_task', { task_id: 'job-1', status: 'cancelled' })).outcome.ok,
+      (await testbed.ask('main', 'update_task', { task_id: 'job-1', status: 'cancelled' })).outcome.ok,
     ).toBe(true)
-    expect(desk.task('job-1')?.status).toBe('cancelled')
+    expect(testbed.task('job-1')?.status).toBe('cancelled')
   })
 })
 
 test('a shell gate that runs the command after five minutes is answered before that', async () => {
   const expiry = async (shape: 'decision' | 'receipt', approvalMs: number) => {
     const reply = { directory: 'responses', id: 'r-1', shape } as const
-    using desk = await open({ guard: { ...guard, approvalMs }, request: { seq: 7, reply } })
-    await read(desk)
-    const { effects } = await desk.ask('main', 'check_shell', { command: 'curl https://example.org' })
+    using testbed = await open({ guard: { ...guard, approvalMs }, request: { seq: 7, reply } })
+    await read(testbed)
+    const { effects } = await testbed.ask('main', 'check_shell', { command: 'curl https://example.org' })
     const [effect] = effects
     if (effect?.kind !== 'request_stored') throw new Error('it is not held')
     return effect.request.expiresAt - effect.request.createdAt

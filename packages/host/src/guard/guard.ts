@@ -7,6 +7,11 @@ import type { RequestRow, Transaction } from '../store/types.ts'
 import { gates, type Reach, seenIn } from './gates.ts'
 import { mayHoldSecrets } from './secrets/prefilter.ts'
 
+export interface Dataset {
+  name: string
+  access: 'read' | 'write'
+}
+
 /** What a command is to the guard. */
 export interface Traits {
   action: Omit<Action, 'group'>
@@ -17,8 +22,8 @@ export interface Traits {
   reads: Taint
   /** a label that rules it out */
   forbidden?: string | undefined
-  /** where it puts something for later, or takes it from: what was put there tainted comes back tainted */
-  shelf?: { name: string; does: 'put' | 'take' } | undefined
+  /** stored data that it reads or writes: what was written tainted is read tainted */
+  dataset?: Dataset | undefined
 }
 
 export interface GuardRules {
@@ -141,10 +146,12 @@ function apply(
   transaction: GuardContext['transaction'],
   at: number,
 ): void {
-  const { shelf, reads, action } = traits
-  const taken = shelf?.does === 'take' ? transaction.taint(folder, `shelf:${shelf.name}`) : clean
+  const { dataset, reads, action } = traits
+  // The prefix is in the store of every installation.
+  const context = `shelf:${dataset?.name}`
+  const taken = dataset?.access === 'read' ? transaction.taint(folder, context) : clean
   transaction.addTaint(folder, folderContext, joined(reads, taken), action.name, at)
-  if (shelf?.does === 'put') transaction.addTaint(folder, `shelf:${shelf.name}`, taint, action.name, at)
+  if (dataset?.access === 'write') transaction.addTaint(folder, context, taint, action.name, at)
 }
 
 /** It may happen after all: what it reads counts from now on. */

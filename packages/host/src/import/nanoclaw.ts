@@ -71,8 +71,8 @@ export async function importNanoClaw(
   const rows = rowsOf(from)
   const groups = rows.groups ?? groupsInFile(from)
   const lines: ImportLine[] = []
-  const rehearsal = dryRun ? await copyForRehearsal(config) : undefined
-  const host = await openHost({ ...config, data: rehearsal ?? config.data }, { watch: false })
+  const copy = dryRun ? await copyForDryRun(config) : undefined
+  const host = await openHost({ ...config, data: copy ?? config.data }, { watch: false })
   try {
     const taken = new Map<string, string>()
     for (const group of groups) {
@@ -94,9 +94,9 @@ export async function importNanoClaw(
       if (copied) lines.push({ kind: 'files', name: folder, ...copied })
     }
     for (const folder of taken.keys()) {
-      const copy = (directory: string) =>
+      const copyInto = (directory: string) =>
         copier.copy(directory, join(ours, folder), true, owners(folder), ['.home', '.claude'])
-      lines.push(...settingsOf(from, folder, copy))
+      lines.push(...settingsOf(from, folder, copyInto))
     }
     for (const task of rows.tasks) lines.push(await takeTask(host, task, taken, timezone))
     for (const folder of [...taken.keys(), 'global'])
@@ -105,7 +105,7 @@ export async function importNanoClaw(
     lines.push(...remarks(from, rows, taken))
   } finally {
     await host.stop()
-    if (rehearsal !== undefined) rmSync(rehearsal, { recursive: true })
+    if (copy !== undefined) rmSync(copy, { recursive: true })
   }
   return { from, dry_run: dryRun, lines }
 }
@@ -114,19 +114,19 @@ export async function importNanoClaw(
  * A dry run does everything on a copy of the store, so that it refuses what the import refuses. The data directory is
  * opened as the import opens it, which a daemon that runs refuses, and is not made where there is none.
  */
-async function copyForRehearsal(config: Config): Promise<string> {
+async function copyForDryRun(config: Config): Promise<string> {
   const { database, state } = layoutOf(config.data)
-  const rehearsal = mkdtempSync(join(tmpdir(), 'hatchway-rehearsal-'))
-  if (!existsSync(state)) return rehearsal
+  const copy = mkdtempSync(join(tmpdir(), 'hatchway-dry-run-'))
+  if (!existsSync(state)) return copy
   try {
     const host = await openHost(config, { watch: false })
     await host.stop()
-    mkdirSync(layoutOf(rehearsal).state, { mode: 0o700 })
+    mkdirSync(layoutOf(copy).state, { mode: 0o700 })
     for (const part of ['', '-wal'])
-      if (existsSync(database + part)) copyFileSync(database + part, layoutOf(rehearsal).database + part)
-    return rehearsal
+      if (existsSync(database + part)) copyFileSync(database + part, layoutOf(copy).database + part)
+    return copy
   } catch (error) {
-    rmSync(rehearsal, { recursive: true })
+    rmSync(copy, { recursive: true })
     throw error
   }
 }

@@ -40,7 +40,7 @@ export function createReporter(options: {
     try {
       respond(report)
     } catch (error) {
-      // Its directory may be locked, or the disk full: that is one group's trouble and must not end the host.
+      // Its directory may be locked, or the disk full: that concerns one group and must not end the host.
       log.error({ ...about, reason: reasonOf(error) }, 'nothing could be done about it')
     }
   }

@@ -23,15 +23,15 @@ export function watchUnregisteredInboxes(options: {
   const { ipc, isRegistered, add } = options
   const known = new Map<string, string>()
 
-  const look = () => {
+  const scan = () => {
     try {
-      lookOnce()
+      scanOnce()
     } catch (error) {
       // A disk that fails is tried again at the next look; nothing here may end the host.
       options.failed(error)
     }
   }
-  const lookOnce = () => {
+  const scanOnce = () => {
     for (const folder of readdirSync(ipc)) {
       if (isRegistered(folder) || !folderSchema.safeParse(folder).success) continue
       const path = join(ipc, folder)
@@ -42,7 +42,7 @@ export function watchUnregisteredInboxes(options: {
     }
   }
 
-  look()
+  scan()
   let watcher: FSWatcher | undefined
   let soon: NodeJS.Timeout | undefined
   try {
@@ -50,14 +50,14 @@ export function watchUnregisteredInboxes(options: {
     watcher = watch(ipc, { persistent: false }, () => {
       soon ??= setTimeout(() => {
         soon = undefined
-        look()
+        scan()
       }, 200)
     })
     watcher.on('error', () => watcher?.close())
   } catch {
     watcher = undefined
   }
-  const timer = setInterval(look, everyMs)
+  const timer = setInterval(scan, everyMs)
   return {
     stop() {
       watcher?.close()

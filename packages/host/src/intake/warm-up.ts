@@ -13,9 +13,9 @@ const rounds = 600
 const samples = [
   {
     type: 'message',
-    chatJid: 'rehearsal:chat',
+    chatJid: 'warm-up:chat',
     text: 'a line of text',
-    groupFolder: 'rehearsal',
+    groupFolder: 'warm-up',
     timestamp: '',
   },
   { version: 1, id: 'r', type: 'send_message', payload: { text: 'a line of text' } },
@@ -29,9 +29,9 @@ const samples = [
 export function warmUp(config: Config, commands: Commands): void {
   const store = openStore({ path: ':memory:', durability: 'process', prepare: false })
   const group = {
-    folder: 'rehearsal',
-    jid: 'rehearsal:chat',
-    name: 'Rehearsal',
+    folder: 'warm-up',
+    jid: 'warm-up:chat',
+    name: 'Warm-up',
     main: false,
     dialect: 'hatchway',
     trigger: null,
@@ -69,7 +69,7 @@ export function warmUp(config: Config, commands: Commands): void {
 
 const fileOf = (seq: number, text: string): ClaimedFile => ({
   seq,
-  inbox: 'rehearsal',
+  inbox: 'warm-up',
   subdirectory: 'messages',
   name: `${seq}.json`,
   path: '',

@@ -201,12 +201,12 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
     },
     endProgress(group, address) {
       if (!begun.delete(`${group}/${address.id}`)) return
-      const pinned = openDirectory(join(layout.ipc, group, address.directory))
-      if (typeof pinned === 'string') return
+      const handle = openDirectory(join(layout.ipc, group, address.directory))
+      if (typeof handle === 'string') return
       try {
-        remove(`${pinned.path}/${address.id}.progress.json`)
+        remove(`${handle.path}/${address.id}.progress.json`)
       } finally {
-        pinned.close()
+        handle.close()
       }
     },
     clear(group, before) {
@@ -231,23 +231,23 @@ export function createReplies(options: { layout: Layout; owners: Owners; log: Lo
 const answerDirectories: readonly string[] = replyAddressSchema.shape.directory.options
 
 function answersIn(path: string): string[] {
-  const pinned = openDirectory(path)
-  if (typeof pinned === 'string') return []
+  const handle = openDirectory(path)
+  if (typeof handle === 'string') return []
   try {
-    return readdirSync(pinned.path).filter(name => name.endsWith('.json'))
+    return readdirSync(handle.path).filter(name => name.endsWith('.json'))
   } finally {
-    pinned.close()
+    handle.close()
   }
 }
 
 /** Only names are touched, never what a link leads to; what its owner keeps from us stays. */
 function removeFrom(path: string, names: readonly string[], before?: number): void {
-  const pinned = openDirectory(path)
-  if (typeof pinned === 'string') return
+  const handle = openDirectory(path)
+  if (typeof handle === 'string') return
   try {
-    for (const name of names) remove(`${pinned.path}/${name}`, before)
+    for (const name of names) remove(`${handle.path}/${name}`, before)
   } finally {
-    pinned.close()
+    handle.close()
   }
 }
 

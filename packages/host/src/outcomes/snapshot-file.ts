@@ -19,7 +19,7 @@ export interface SnapshotFileOptions {
  * Writes one file of a group's directory, which its agent can read and may have tampered with. `contentFor` says what is
  * in it; undefined: there is to be none, `unchanged`: whatever lies there stays.
  *
- * What one group's directory does not let be written is nobody else's trouble; what the disk does not is tried again.
+ * A group's directory that cannot be written to affects that group only; a disk that is full is tried again.
  */
 export function createSnapshotFile(
   name: string,
@@ -57,22 +57,22 @@ export function createSnapshotFile(
 
 /** A dialect that has no such file for this group: what lies there was meant for somebody else's eyes. */
 function remove(directory: string, name: string): void {
-  const pinned = openDirectory(directory)
-  if (typeof pinned === 'string') return
+  const handle = openDirectory(directory)
+  if (typeof handle === 'string') return
   try {
-    const path = `${pinned.path}/${name}`
+    const path = `${handle.path}/${name}`
     if (lstatSync(path, { throwIfNoEntry: false })) unlinkSync(path)
   } finally {
-    pinned.close()
+    handle.close()
   }
 }
 
 /** Whether the file is there already, word for word. A link, or anything that is no plain file, is not it. */
 function isWritten(directory: string, file: OutgoingFile): boolean {
-  const pinned = openDirectory(directory)
-  if (typeof pinned === 'string') return false
+  const handle = openDirectory(directory)
+  if (typeof handle === 'string') return false
   try {
-    const path = `${pinned.path}/${file.path}`
+    const path = `${handle.path}/${file.path}`
     const about = lstatSync(path, { throwIfNoEntry: false })
     const size = Buffer.byteLength(file.content)
     if (!about?.isFile() || about.size !== size) return false
@@ -86,6 +86,6 @@ function isWritten(directory: string, file: OutgoingFile): boolean {
       closeSync(fd)
     }
   } finally {
-    pinned.close()
+    handle.close()
   }
 }

@@ -161,7 +161,7 @@ export function createSnapshots(options: SnapshotsOptions): Snapshots {
 }
 
 /** Looks at every group once, so little at a time that nobody notices. */
-function createSweep(store: Pick<Store, 'group' | 'groups'>, look: (group: Group) => void) {
+function createSweep(store: Pick<Store, 'group' | 'groups'>, refresh: (group: Group) => void) {
   let rest: string[] = []
   let timer: NodeJS.Timeout | undefined
 
@@ -169,7 +169,7 @@ function createSweep(store: Pick<Store, 'group' | 'groups'>, look: (group: Group
     const until = performance.now() + sliceMs
     do {
       const group = store.group(rest.pop() ?? '')
-      if (group) look(group)
+      if (group) refresh(group)
     } while (rest.length > 0 && performance.now() < until)
     if (rest.length > 0) schedule(inHurry)
   }

@@ -74,7 +74,7 @@ interface Opened extends ConfiguredPlugin {
   contributions: Contributions
 }
 
-const unseen = 'a plugin could not say what it does'
+const unseen = 'a plugin could not report its status'
 
 /** Opens plugins in the order of the list. One that is not ours and fails is reported and left out. */
 export async function openPlugins(
@@ -162,7 +162,8 @@ export async function openPlugins(
     },
     signs: () => answers(({ signs }) => signs?.(), unseen).flatMap(signs => Object.entries(signs)),
     waiting: () => Object.assign({}, ...answers(({ waiting }) => waiting?.(), unseen)),
-    failed: () => void answers(({ failed }) => failed?.(), 'a plugin could not take that agents are not run'),
+    failed: () =>
+      void answers(({ failed }) => failed?.(), 'a plugin failed while it was told that no agents run'),
     ready: () => each(opened, ({ ready }) => ready?.(), 'a plugin failed after the start'),
     stop: () => each(opened.toReversed(), ({ stop }) => stop?.(), 'a plugin could not be stopped properly'),
   }

@@ -67,11 +67,11 @@ const write = ({ todos }: Rig, content: string) => {
 
 test('what is done in the list that it writes is completed, once, and the host’s own list is there again', async () => {
   const rig = await open()
-  rig.view.look()
+  rig.view.scan()
   expect(rig.completed).toEqual([])
   write(rig, JSON.stringify(list.map(todo => ({ ...todo, done: todo.id === 'bbbbbbbb' }))))
-  rig.view.look()
-  rig.view.look()
+  rig.view.scan()
+  rig.view.scan()
   expect(rig.completed).toEqual(['bbbbbbbb'])
   expect(isRestored(rig)).toBe(true)
 })
@@ -120,7 +120,7 @@ test.each<[string, (rig: Rig) => void]>([
 ])('%s in its place completes nothing, and is gone', async (_, change) => {
   const rig = await open()
   change(rig)
-  rig.view.look()
+  rig.view.scan()
   expect(rig.completed).toEqual([])
   expect(isRestored(rig)).toBe(true)
 })
@@ -130,7 +130,7 @@ test('a directory that is not empty blocks its own list, and is gone with the ne
   rmSync(rig.todos)
   mkdirSync(join(rig.todos, 'deep', 'er'), { recursive: true })
   mkdirSync(join(rig.root, 'junk', 'junk'), { recursive: true })
-  expect(() => rig.view.look()).toThrow()
+  expect(() => rig.view.scan()).toThrow()
   expect(rig.completed).toEqual([])
   await rig.view.prepare()
   expect(isRestored(rig)).toBe(true)
@@ -194,7 +194,7 @@ test.skipIf(!available)(
       posted: 'done',
     })
     expect(readFileSync(join(rig.hatch, 'tasks', 'x.json'), 'utf8')).toBe('{}')
-    rig.view.look()
+    rig.view.scan()
     expect(rig.completed).toEqual(['aaaaaaaa'])
   },
 )

@@ -32,8 +32,8 @@ export interface HatchView {
   mounts: readonly Mount[]
   /** hears what an earlier run left, and makes everything as it should be; only while nothing of the group runs */
   prepare(): Promise<void>
-  /** looks for a wish */
-  look(): void
+  /** looks whether the agent asks for a change of its todos */
+  scan(): void
 }
 
 const hostAt = '.host'
@@ -90,7 +90,7 @@ export function createHatchView(options: {
     lstatSync(todos, { throwIfNoEntry: false })?.isSymbolicLink() === true &&
     readlinkSync(todos) === `${hostAt}/todos.json`
 
-  const look = () => {
+  const scan = () => {
     if (isOurs()) return
     const wishes = takeWish()
     if (wishes.length > 0) options.complete(wishes)
@@ -114,7 +114,7 @@ export function createHatchView(options: {
       for (const name of [...directories, hostAt]) mkdirSync(join(root, name), { mode: 0o755 })
       for (const name of snapshots) link(name)
     },
-    look,
+    scan,
   }
 }
 

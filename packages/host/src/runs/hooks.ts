@@ -43,8 +43,9 @@ export interface RunHooks {
   opened?(rooms: ((folder: string) => Promise<Room>) | undefined): void
 }
 
-/** The hooks of all plugins as one. The list may grow. */
+/** The hooks of all plugins as one. */
 export interface AllRunHooks {
+  add(hooks: readonly RunHooks[]): void
   prepare(group: Pick<Group, 'folder'>, room: Room): Promise<void>
   mounts(folder: string, sandbox: Pick<Sandbox, 'isolated'>): RunMounts
   instructions(folder: string): readonly string[]
@@ -54,8 +55,12 @@ export interface AllRunHooks {
   opened(rooms: ((folder: string) => Promise<Room>) | undefined): void
 }
 
-export function combineHooks(hooks: readonly RunHooks[]): AllRunHooks {
+export function combineHooks(initial: readonly RunHooks[] = []): AllRunHooks {
+  const hooks = [...initial]
   return {
+    add(more) {
+      hooks.push(...more)
+    },
     async prepare(group, room) {
       for (const hook of hooks) await hook.prepare?.(group, room)
     },

@@ -50,7 +50,7 @@ export function createInputBox(options: {
   }
 
   /** A directory changes when a name goes out of it: asked afterwards, its time is never earlier than that. */
-  const look = () => {
+  const scan = () => {
     for (const [id, path] of posted) {
       if (isThere(join(directory, path))) continue
       posted.delete(id)
@@ -78,7 +78,7 @@ export function createInputBox(options: {
     directory,
     post(row, notices = []) {
       // What we put in changes the directory's time, too.
-      look()
+      scan()
       const file = dialects[dialect].input(
         {
           text: textWithFiles(row),
@@ -107,7 +107,7 @@ export function createInputBox(options: {
       for (const box of boxes) await empty(join(directory, box))
     },
     taken(before = Number.POSITIVE_INFINITY) {
-      look()
+      scan()
       return [...gone].filter(([, at]) => at < before).map(([id]) => id)
     },
   }

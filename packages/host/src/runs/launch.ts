@@ -97,7 +97,7 @@ function checkRegularly(view: HatchView, failed: (error: unknown) => void): () =
   let isFailing = false
   const check = () => {
     try {
-      view.look()
+      view.scan()
       isFailing = false
     } catch (error) {
       if (!isFailing) failed(error)

@@ -60,6 +60,7 @@ export function startSession(options: SessionOptions): Session {
     error: undefined,
     isFinished: false,
     isForgotten: false,
+    isInboxBlocked: false,
     endedByHost: undefined,
   }
   const transcript = createTranscript({
@@ -77,7 +78,7 @@ export function startSession(options: SessionOptions): Session {
     calls: safeCalls(options, about),
     about,
     isTask: start.kind === 'task',
-    isCutOff: () => followUps.isBlocked() || report.isForgotten,
+    isCutOff: () => report.isInboxBlocked || report.isForgotten,
   }
   const { ledger, sandbox, calls } = parts
   const answers = createAnswers(parts)

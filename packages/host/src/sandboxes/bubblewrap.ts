@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { Readable, type Stream } from 'node:stream'
 import { until, within } from '../base/pause.ts'
@@ -173,13 +173,7 @@ export function createBubblewrap(options: BubblewrapOptions = {}): Sandbox {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...data.map(() => 'pipe' as const)],
     })
     const watched = watch(child)
-    for (const [index, content] of data.entries()) {
-      const pipe = child.stdio[argumentsDescriptor + index]
-      if (!pipe || !('end' in pipe)) throw new Error('a pipe to bubblewrap is missing')
-      // bwrap that ends before it has read is judged by its exit.
-      pipe.on('error', () => {})
-      pipe.end(content)
-    }
+    fillPipes(child, data)
     const status = readStatus(child.stdio[statusDescriptor])
     let tooMuch = false
     const unwatch = limited.includes('memory')
@@ -375,4 +369,14 @@ function readStatus(stream: Stream | null | undefined): {
     return found === undefined ? undefined : Number(found)
   }
   return { process: () => number('child-pid'), exitCode: () => number('exit-code') }
+}
+
+function fillPipes(child: ChildProcess, data: readonly Buffer[]): void {
+  for (const [index, content] of data.entries()) {
+    const pipe = child.stdio[argumentsDescriptor + index]
+    if (!pipe || !('end' in pipe)) throw new Error('a pipe to bubblewrap is missing')
+    // bwrap that ends before it has read is judged by its exit.
+    pipe.on('error', () => {})
+    pipe.end(content)
+  }
 }

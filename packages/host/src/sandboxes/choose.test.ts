@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { chooseSandbox, sandboxOrder } from './choose.ts'
+import { sandboxOrder } from '../config/names.ts'
+import { chooseSandbox } from './choose.ts'
 import type { Sandbox, SandboxName } from './types.ts'
 import { openUsedEngines } from './used.ts'
 

@@ -1,3 +1,6 @@
+import { join } from 'node:path'
+import { layoutOf } from '../base/layout.ts'
+import { sandboxOrder } from '../config/names.ts'
 import type { Config } from '../config.ts'
 import { createBubblewrap } from './bubblewrap.ts'
 import { createDocker } from './docker.ts'
@@ -21,31 +24,32 @@ export interface Choice {
   considered: readonly Considered[]
 }
 
-/** The safest first. */
-export const sandboxOrder: readonly SandboxName[] = ['docker', 'podman', 'bubblewrap', 'process']
-
 export interface SandboxesOptions {
   /** see `OciOptions` */
   installation?: string
   docker?: OciOptions
   podman?: OciOptions
+  /** how long a run that is ended may take before it is killed; for those without an engine */
+  graceMs?: number
 }
 
 export function createSandboxes(
   config: Pick<Config, 'agents' | 'data'>,
   options: SandboxesOptions = {},
 ): Readonly<Record<SandboxName, Sandbox>> {
-  const { installation } = options
+  const { installation, graceMs } = options
+  const grace = graceMs === undefined ? {} : { graceMs }
   const common = {
     shared: [config.data],
+    scratch: join(layoutOf(config.data).state, 'runs'),
     ...(config.agents.image === undefined ? {} : { image: config.agents.image }),
     ...(installation === undefined ? {} : { installation }),
   }
   return {
     docker: createDocker({ ...common, ...options.docker }),
     podman: createPodman({ ...common, ...options.podman }),
-    bubblewrap: createBubblewrap(),
-    process: createProcessSandbox(),
+    bubblewrap: createBubblewrap(grace),
+    process: createProcessSandbox(grace),
   }
 }
 

@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { configFor } from '../../../testing/src/daemon/in-process.ts'
 import { type EngineRig, startDockerEngine } from '../../../testing/src/sandboxes/engines.ts'
 import {
   agentUser,
@@ -21,7 +22,9 @@ import {
   specOf,
   withWord,
 } from '../../../testing/src/sandboxes/suite.ts'
+import { layoutOf } from '../base/layout.ts'
 import { until } from '../base/pause.ts'
+import { createSandboxes } from './choose.ts'
 import { createDocker } from './docker.ts'
 import type { Sandbox, SandboxSpec } from './types.ts'
 
@@ -47,6 +50,22 @@ else {
       const own = createDocker({ ...engine.options, program, installation: 'house' })
       expect(await own.check()).toMatchObject({ available: true })
       expect(readFileSync(words, 'utf8')).toMatch(/^run .*hatchway\.installation=house /m)
+    })
+
+    test('whatever it mounts lies in the data directory, because a service has a /tmp of its own', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'hatchway-docker-mounts-'))
+      onTestFinished(() => rmSync(folder, { recursive: true }))
+      const [program, words] = [join(folder, 'docker'), join(folder, 'words')]
+      writeFileSync(program, `#!/bin/sh\necho "$@" >> ${words}\nexec docker "$@"\n`, { mode: 0o755 })
+      const data = join(folder, 'data')
+      const { state } = layoutOf(data)
+      mkdirSync(state, { recursive: true })
+      const own = createSandboxes(configFor(data), { docker: { ...engine.options, program } }).docker
+      expect(await own.check()).toMatchObject({ available: true })
+      const said = readFileSync(words, 'utf8')
+      expect(said).toContain(`${join(state, 'runs', 'hatchway-run-')}`)
+      expect(said.replaceAll(folder, '')).not.toContain(tmpdir())
+      expect(readdirSync(join(state, 'runs'))).toEqual([])
     })
 
     describeIsolation('docker', () => sandbox)
@@ -75,7 +94,7 @@ else {
       })
     })
 
-    test('a program that is not there is the engine’s own trouble, in words', async () => {
+    test('a program that is not there is reported as the engine’s failure', async () => {
       const started = await sandbox.start(specOf(prepare(agentUser), '', { command: ['/no/such/program'] }))
       expect((await collect(started)).problem).toContain('/no/such/program')
     })

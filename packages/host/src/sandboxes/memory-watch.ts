@@ -1,7 +1,7 @@
 import { platform } from '../base/platform.ts'
 
 /**
- * Where no cgroup can be had, a look at every second replaces it. It is late by up to a second, which is why each
+ * Where no cgroup can be had, a sample at every second replaces it. It is late by up to a second, which is why each
  * process has a limit of its own beside it.
  */
 const everyMs = 1000
@@ -11,7 +11,7 @@ export function watchMemory(
   limitMb: number,
   exceeded: () => void,
 ): () => void {
-  const look = () => {
+  const sample = () => {
     const top = root()
     if (top === undefined) return
     const entries = platform.processes()
@@ -25,7 +25,7 @@ export function watchMemory(
     for (const pid of inside) bytes += platform.ownMemory(pid)
     if (bytes > limitMb * 1_048_576) exceeded()
   }
-  const timer = setInterval(look, everyMs)
+  const timer = setInterval(sample, everyMs)
   timer.unref()
   return () => clearInterval(timer)
 }

@@ -90,15 +90,15 @@ const notADirectory = (path: string): string | undefined =>
  * home that is not exactly where we think would let the sandbox choose which directory of the host it gets.
  */
 function ensureHome(folder: string, home: string, owner: Owner | undefined): string | undefined {
-  const pinned = openDirectory(folder)
-  if (typeof pinned === 'string') return `${folder} is not a directory that can be opened (${pinned}).`
+  const handle = openDirectory(folder)
+  if (typeof handle === 'string') return `${folder} is not a directory that can be opened (${handle}).`
   try {
-    const made = makeDirectory(join(pinned.path, '.home'))
-    const found = lstatSync(join(pinned.path, '.home'))
+    const made = makeDirectory(join(handle.path, '.home'))
+    const found = lstatSync(join(handle.path, '.home'))
     if (!found.isDirectory() || realpathSync(home) !== join(realpathSync(folder), '.home'))
       return `${home} is not a directory. An agent may have put a link in its place: look at it, then remove it.`
     if (made && owner) {
-      const inner = openDirectory(join(pinned.path, '.home'))
+      const inner = openDirectory(join(handle.path, '.home'))
       if (typeof inner === 'string') return `${home} was taken away while it was made.`
       try {
         chownSync(inner.path, owner.uid, owner.gid)
@@ -108,7 +108,7 @@ function ensureHome(folder: string, home: string, owner: Owner | undefined): str
     }
     return undefined
   } finally {
-    pinned.close()
+    handle.close()
   }
 }
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { agentDirectory } from '../base/parts.ts'
 import { until, within } from '../base/pause.ts'
 import { platform } from '../base/platform.ts'
@@ -34,6 +34,11 @@ export interface OciOptions {
   installation?: string
   /** directories that runs get parts of; an engine elsewhere is asked whether it has them */
   shared?: readonly string[]
+  /**
+   * where files of runs are written that the engine mounts; left out, and where the folder above it is missing: among
+   * temporary files. A system service has temporary files of its own, which the engine does not see.
+   */
+  scratch?: string
   program?: string
   /** before the engine's own command, such as `--root` */
   globalArguments?: readonly string[]
@@ -102,7 +107,7 @@ interface Base {
 }
 
 /** 125 is the engine's; 126 and 127 are, too, when it says so: the program could not be started. */
-const engineTrouble = (code: number | null, said: string) =>
+const isEngineFailure = (code: number | null, said: string) =>
   code === 125 || ((code === 126 || code === 127) && /Error response from daemon|OCI|^Error: /m.test(said))
 
 export function createOci(engine: Engine, options: OciOptions): Sandbox {
@@ -116,6 +121,12 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
   const images = new Map<string, Promise<string | undefined>>()
   let known: EngineFacts | undefined
 
+  const scratchPlace = () => {
+    const place = options.scratch
+    if (place === undefined || !existsSync(dirname(place))) return tmpdir()
+    mkdirSync(place, { recursive: true, mode: 0o700 })
+    return place
+  }
   const program = () => findProgram(options.program ?? engine.name)
   const question = (args: readonly string[], input?: Buffer): Promise<Answer> => {
     const path = program()
@@ -174,7 +185,7 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
    */
   async function unseenFiles(image: string): Promise<string | undefined> {
     if (platform.runsLinuxPrograms && !platform.inContainer) return undefined
-    for (const place of new Set([tmpdir(), ...(options.shared ?? [])])) {
+    for (const place of new Set([scratchPlace(), ...(options.shared ?? [])])) {
       const folder = mkdtempSync(join(place, '.hatchway-shared-'))
       const run = `${trialPrefix}${Date.now()}-${randomUUID()}`
       try {
@@ -323,7 +334,7 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     const base = await ground(spec, found)
     if (base.problem !== undefined) return stillborn(name, base.problem)
     // Podman leaves a file named `oom` in the current directory of whoever started a run that took too much memory.
-    const scratch = mkdtempSync(join(tmpdir(), scratchPrefix(engine.name, spec.installation)))
+    const scratch = mkdtempSync(join(scratchPlace(), scratchPrefix(engine.name, spec.installation)))
     scratches.add(basename(scratch))
     writeFileSync(join(scratch, profileName), containerProfile())
     const beside = spec.sidecar && (await startSidecar(path, name, spec, spec.sidecar, found, scratch))
@@ -362,8 +373,8 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
       await beside?.stop()
       live.delete(spec.runId)
       rmSync(scratch, { recursive: true, force: true })
-      const trouble = neverBegan ?? (await left) ?? ended.failure
-      if (trouble !== undefined) return { code: null, signal: null, problem: trouble }
+      const problem = neverBegan ?? (await left) ?? ended.failure
+      if (problem !== undefined) return { code: null, signal: null, problem }
       return killed || ended.code === 0
         ? exitOf(ended.code, ended.signal)
         : exitOf(ended.code, ended.signal, await diagnose(ended.code, spec, watched))
@@ -511,7 +522,7 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
     }
     if (/FATAL tini.*exec|catatonit: failed to exec/.test(said))
       return `The program ${spec.command?.[0] ?? 'of the image'} could not be started: ${said}`
-    if (engineTrouble(code, watched.tail())) {
+    if (isEngineFailure(code, watched.tail())) {
       // What we believe of it may be out of date: an image removed, an engine replaced.
       images.clear()
       known = undefined
@@ -547,9 +558,10 @@ export function createOci(engine: Engine, options: OciOptions): Sandbox {
         runs.add(runId)
         await endMarked(installation, runId)
       }
-      for (const folder of readdirSync(tmpdir())) {
+      const place = scratchPlace()
+      for (const folder of readdirSync(place)) {
         if (!folder.startsWith(scratchPrefix(engine.name, installation)) || scratches.has(folder)) continue
-        rmSync(join(tmpdir(), folder), { recursive: true, force: true })
+        rmSync(join(place, folder), { recursive: true, force: true })
       }
       return [...runs]
     },

@@ -1,8 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Group } from '@hatchway/protocol'
+import type { sandboxOrder } from '../config/names.ts'
 import type { SentTexts } from './sent-texts.ts'
 
-export type SandboxName = 'docker' | 'podman' | 'bubblewrap' | 'process'
+export type SandboxName = (typeof sandboxOrder)[number]
 
 /** A directory or file of the host that a sandbox sees. */
 export interface Mount {
@@ -43,7 +44,7 @@ export interface Sidecar {
 export interface SandboxExit {
   code: number | null
   signal: NodeJS.Signals | null
-  /** the engine's own trouble, in words: the image is missing, the engine does not answer */
+  /** why the engine failed: the image is missing, the engine does not answer */
   problem?: string
 }
 

@@ -1,5 +1,5 @@
+import { sandboxOrder } from '../config/names.ts'
 import type { Store } from '../store/types.ts'
-import { sandboxOrder } from './choose.ts'
 import type { SandboxName } from './types.ts'
 
 /**

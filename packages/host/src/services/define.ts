@@ -2,6 +2,7 @@ import type { ErrorCode, JsonSchema } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import type { Allowed, Checked, LaterTool, Service, ServiceContext } from '../commands/service-tools.ts'
+import type { Dataset } from '../guard/guard.ts'
 import type { TrustLabels } from '../guard/labels.ts'
 
 export const defaultTimeoutMs = 120_000
@@ -32,8 +33,10 @@ interface ToolDefinition<Input extends z.ZodObject> {
   groups?: Allowed
   labels?: TrustLabels
   annotations?: LaterTool['annotations']
-  /** where it keeps something for later, or takes it from */
-  shelf?: LaterTool['shelf']
+  /** stored data that it reads or writes: what a tainted agent has written taints who reads it */
+  dataset?: Dataset
+  /** @deprecated the former name of `dataset`; goes with the next version */
+  shelf?: { name: string; does: 'put' | 'take' }
   call(input: z.output<Input>, context: ServiceContext): Promise<object> | object
 }
 
@@ -60,6 +63,7 @@ function toolFrom<Input extends z.ZodObject>(
   definition: ToolDefinition<Input>,
 ): LaterTool {
   const { title, description, input, output, call } = definition
+  const dataset = definition.dataset ?? datasetOf(name, definition.shelf)
   return {
     kind: 'later',
     name,
@@ -72,13 +76,23 @@ function toolFrom<Input extends z.ZodObject>(
     answers: 'facts',
     groups: definition.groups ?? 'all',
     labels: definition.labels ?? {},
-    ...(definition.shelf ? { shelf: definition.shelf } : {}),
+    ...(dataset ? { dataset } : {}),
     repeatable: definition.repeatable ?? false,
     timeoutMs: definition.timeoutMs ?? defaultTimeoutMs,
     answerBytes: definition.answerBytes ?? defaultAnswerBytes,
     check: value => checkedBy(input, value),
     call: (value, context) => call(input.parse(value), context),
   }
+}
+
+function datasetOf(tool: string, shelf: { name: string; does: 'put' | 'take' } | undefined) {
+  if (!shelf) return undefined
+  const dataset: Dataset = { name: shelf.name, access: shelf.does === 'put' ? 'write' : 'read' }
+  process.emitWarning(
+    `The tool ${tool} says \`shelf\`, which is called \`dataset\` now. Write dataset: ${JSON.stringify(dataset)}.`,
+    'DeprecationWarning',
+  )
+  return dataset
 }
 
 export const schemaOf = (schema: z.ZodType, io: 'input' | 'output' = 'input'): JsonSchema =>

@@ -40,7 +40,7 @@ type Along = (transaction: Transaction) => void
 export interface HeldCommandsOptions {
   store: Store
   commands: Commands
-  requestQueue(): RequestQueue | undefined
+  requestQueue: Pick<RequestQueue, 'over' | 'forget'>
   effects: Pick<Effects, 'apply' | 'decided'>
   rules: GuardRules
   /** what the released command needs, as any other does */
@@ -107,10 +107,10 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
     })
     if (!result) return false
     options.fault('released')
-    if (result.outcome) options.requestQueue()?.over(seq, result.outcome)
+    if (result.outcome) options.requestQueue.over(seq, result.outcome)
     // It goes on as another request under the same number.
     else {
-      options.requestQueue()?.forget(seq)
+      options.requestQueue.forget(seq)
       options.effects.decided(seq, undefined)
     }
     options.effects.apply(effects)
@@ -193,7 +193,7 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
     }
   }
 
-  const look = async (request: RequestRow, signal: AbortSignal) => {
+  const review = async (request: RequestRow, signal: AbortSignal) => {
     const { seq } = request
     const wanted = heldIn(request)
     if (!wanted) return deny(seq, { by: 'host', reason: 'It cannot be read back.', gate: 'block' })
@@ -207,7 +207,12 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
     if (signal.aborted) return
     // A rule does not count for secrets: whoever made it may not have seen them, on a card that was cut, or in a file.
     const secret = secrets[0] ?? found.evidence?.secret
-    if (secret) return ask(`It holds what looks like a secret (${secret.kind}, in ${secret.where}).`, true)
+    if (secret) {
+      return ask(
+        withExposure(taint, `It contains what looks like a secret (${secret.kind}, in ${secret.where}).`),
+        true,
+      )
+    }
     const rule = options.approvals.ruleFor(request.group, digestOf(action))
     if (rule) return release(seq, { by: rule.by, reason: 'always allowed', gate: held.gate })
     if (held.gate === 'allow') {
@@ -227,19 +232,21 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
   return {
     take(request, signal) {
       if (options.approvals.isAsked(request.seq)) return
-      options.retries.inBackground('looking at a held command', async () => {
+      options.retries.inBackground('review of a held command', async () => {
         if (signal.aborted) return
         try {
-          await look(request, signal)
+          await review(request, signal)
         } catch (error) {
           // Where the disk fails a person could not be asked either: it is looked at again.
           if (isStorageFailure(error)) throw error
           log.error(
             { err: error, seq: request.seq },
-            'a held command could not be looked at; a person is asked',
+            'a held command could not be reviewed; a person is asked',
           )
           const held = heldIn(request)
-          if (held && !signal.aborted) options.approvals.ask(request, held, 'The guard failed to look at it.')
+          if (held && !signal.aborted) {
+            options.approvals.ask(request, held, withExposure(held.taint, 'The guard failed to check it.'))
+          }
         }
       })
     },
@@ -251,9 +258,16 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
 
 const denied = (message: string): Outcome => ({ ok: false, error: refusal('denied', message) })
 
-const whyOf = ({ corrupted, secret }: Taint): string => {
+/** What the conversation has read; undefined: nothing that counts. */
+const exposureOf = ({ corrupted, secret }: Taint): string | undefined => {
   if (corrupted && secret)
     return 'The conversation has read secrets, and text that strangers may have written.'
   if (corrupted) return 'The conversation has read text that strangers may have written.'
-  return secret ? 'The conversation has read secrets.' : 'It goes out.'
+  return secret ? 'The conversation has read secrets.' : undefined
 }
+
+const whyOf = (taint: Taint): string => exposureOf(taint) ?? 'It goes out.'
+
+/** The exposure comes first, so that a long reason that is cut cannot hide it. */
+const withExposure = (taint: Taint, reason: string): string =>
+  [exposureOf(taint), reason].filter(text => text !== undefined).join(' ')

@@ -56,13 +56,13 @@ export function createRequestAnswers(options: {
     },
     settle() {
       if (finished.length > 0) {
-        const works = finished
-        const answers = works.flatMap(({ request: { seq }, outcome, isStored }) =>
+        const batch = finished
+        const answers = batch.flatMap(({ request: { seq }, outcome, isStored }) =>
           outcome && !isStored ? [{ seq, outcome }] : [],
         )
         const counted = answers.length > 0 ? store.answer(answers, now()) : new Set<number>()
         finished = []
-        for (const work of works) place(work, work.isStored || counted.has(work.request.seq))
+        for (const work of batch) place(work, work.isStored || counted.has(work.request.seq))
       }
       if (placed.length > 0) {
         store.placed(placed)

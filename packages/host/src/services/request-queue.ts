@@ -76,7 +76,7 @@ const decidedSoonMs = 1000
 
 export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
   const { catalogue, store, replies, log, now } = options
-  const works = new Map<number, Work>()
+  const workBySeq = new Map<number, Work>()
   /** stored by an earlier process for a service that has not started yet */
   const early: RequestRow[] = []
   let isScheduled = false
@@ -92,7 +92,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
         answers.settle()
         calls.beginMore()
       } catch (error) {
-        log.error({ err: error }, 'requests could not be looked after; it is tried again in a second')
+        log.error({ err: error }, 'the request queue failed; retrying in a second')
         setTimeout(schedule, 1000).unref()
       }
     })
@@ -109,7 +109,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
 
   const leave = (work: Work) => {
     const { seq, group, reply } = work.request
-    if (works.get(seq) === work) works.delete(seq)
+    if (workBySeq.get(seq) === work) workBySeq.delete(seq)
     if (reply) replies.endProgress(group, reply)
   }
 
@@ -119,9 +119,9 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
   })
 
   const accept = (request: RequestRow) => {
-    if (isStopping || works.has(request.seq)) return
+    if (isStopping || workBySeq.has(request.seq)) return
     const work = newWork(request, options.group(request.group))
-    works.set(request.seq, work)
+    workBySeq.set(request.seq, work)
     watchExpiry(work)
     if (request.kind === 'held') {
       work.patience = setTimeout(() => askForPatience(work), decidedSoonMs).unref()
@@ -147,7 +147,8 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
     replies.progress(group, reply, { progress: 0, message: `waiting for a decision until ${until}`, until })
   }
 
-  const ofGroup = (folder: string) => [...works.values()].filter(({ request }) => request.group === folder)
+  const ofGroup = (folder: string) =>
+    [...workBySeq.values()].filter(({ request }) => request.group === folder)
 
   /** Nobody waits for it: people are not asked, or no longer. What rules decide goes on, as it was accepted. */
   const abandon = (work: Work, why: string) => {
@@ -174,7 +175,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
           continue
         }
         accept(request)
-        const work = works.get(request.seq)
+        const work = workBySeq.get(request.seq)
         if (work && request.status === 'running') finish(work, interrupted)
       }
     },
@@ -183,7 +184,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
     },
     accept,
     forget(seq) {
-      const work = works.get(seq)
+      const work = workBySeq.get(seq)
       if (!work) return
       clearTimers(work)
       // Its time may just have been up: what was decided counts.
@@ -191,7 +192,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
       leave(work)
     },
     over(seq, outcome) {
-      const work = works.get(seq)
+      const work = workBySeq.get(seq)
       if (!work) return
       // What is durable counts, even if a handler was faster by a moment.
       if (work.outcome === undefined) finish(work, outcome)
@@ -199,7 +200,7 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
       work.isStored = true
     },
     answer(seq, outcome) {
-      const work = works.get(seq)
+      const work = workBySeq.get(seq)
       if (!work || work.outcome) return false
       finish(work, outcome)
       return true
@@ -224,23 +225,23 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
       for (const work of ofGroup(folder)) abandon(work, 'Its turn was stopped.')
     },
     runsGone() {
-      for (const work of works.values()) {
+      for (const work of workBySeq.values()) {
         if (typeof work.request.input.runId === 'string') abandon(work, 'Its run ended with the host.')
       }
     },
     isWaiting(seq) {
-      const work = works.get(seq)
+      const work = workBySeq.get(seq)
       return work !== undefined && !work.outcome
     },
     waitsForPeople: folder =>
       ofGroup(folder).some(
         work => !work.outcome && !work.isAbandoned && work.request.reply !== null && isWithPeople(work),
       ),
-    isAbandoned: seq => works.get(seq)?.isAbandoned === true,
-    open: () => [...works.values()].map(({ request }) => request),
+    isAbandoned: seq => workBySeq.get(seq)?.isAbandoned === true,
+    open: () => [...workBySeq.values()].map(({ request }) => request),
     async stop() {
       isStopping = true
-      for (const work of works.values()) {
+      for (const work of workBySeq.values()) {
         clearTimers(work)
         if (work.outcome === undefined) work.abort.abort(new Error('The host is stopping.'))
       }

@@ -63,8 +63,8 @@ export function createTodoService({ limit }: { limit: number }): Service {
     public_sink: 'no',
     dangerous_writes: 'no',
   } as const
-  const takes = { shelf: { name: 'todos', does: 'take' } } as const
-  const puts = { shelf: { name: 'todos', does: 'put' } } as const
+  const reads = { dataset: { name: 'todos', access: 'read' } } as const
+  const writes = { dataset: { name: 'todos', access: 'write' } } as const
   const one = schemaOf(z.object({ todo: todoSchema }), 'output')
   const list = z.strictObject({
     include_done: z.boolean().default(false).describe('Whether those that are done are listed too.'),
@@ -76,7 +76,7 @@ export function createTodoService({ limit }: { limit: number }): Service {
   const tools: InstantTool[] = [
     {
       ...own,
-      ...takes,
+      ...reads,
       labels,
       name: 'list_todos',
       title: 'List todos',
@@ -92,7 +92,7 @@ export function createTodoService({ limit }: { limit: number }): Service {
     },
     {
       ...own,
-      ...puts,
+      ...writes,
       labels,
       name: 'add_todo',
       title: 'Add a todo',

@@ -16,14 +16,14 @@ export function sweepUnread(options: {
 }): { stop(): void } {
   const { store, replies, unreadMs, now } = options
   let rest: string[] = []
-  const look = () => {
+  const sweep = () => {
     for (const folder of rest.splice(-perSlice)) replies.clear(folder, now() - unreadMs)
     if (rest.length > 0) return again(sliceMs)
     rest = store.groups().map(({ folder }) => folder)
     again(Math.min(unreadMs, 600_000))
   }
   const again = (ms: number) => {
-    timer = setTimeout(look, ms).unref()
+    timer = setTimeout(sweep, ms).unref()
   }
   let timer: NodeJS.Timeout | undefined
   again(Math.min(unreadMs, 60_000))

@@ -135,10 +135,10 @@ describe('what people said', () => {
     agents.incoming({}).map(({ text, status, runId }) => `${text} ${status} ${runId ?? '-'}`)
 
   test('is kept with everything about it', () => {
-    const desk = open()
-    const id = desk.agents.receive(said('hello', { externalId: 'x1' }))
-    desk.reopen()
-    expect(desk.agents.incoming({ group: 'a' })).toEqual([
+    const testbed = open()
+    const id = testbed.agents.receive(said('hello', { externalId: 'x1' }))
+    testbed.reopen()
+    expect(testbed.agents.incoming({ group: 'a' })).toEqual([
       { ...said('hello', { externalId: 'x1' }), id, runId: null },
     ])
   })
@@ -157,24 +157,24 @@ describe('what people said', () => {
   })
 
   test('waits until a run has used it, and is in nobody’s hands before', () => {
-    const desk = open()
-    const one = received(desk.agents, 'one')
-    const two = received(desk.agents, 'two')
-    received(desk.agents, 'elsewhere', { group: 'b' })
-    desk.agents.give([one, two], 'r1')
-    desk.agents.use([one], 'r1')
-    desk.reopen()
-    expect(states(desk.agents)).toEqual(['one used r1', 'two given r1', 'elsewhere waiting -'])
-    expect(desk.agents.incoming({ runId: 'r1', status: 'given' })).toMatchObject([{ text: 'two' }])
+    const testbed = open()
+    const one = received(testbed.agents, 'one')
+    const two = received(testbed.agents, 'two')
+    received(testbed.agents, 'elsewhere', { group: 'b' })
+    testbed.agents.give([one, two], 'r1')
+    testbed.agents.use([one], 'r1')
+    testbed.reopen()
+    expect(states(testbed.agents)).toEqual(['one used r1', 'two given r1', 'elsewhere waiting -'])
+    expect(testbed.agents.incoming({ runId: 'r1', status: 'given' })).toMatchObject([{ text: 'two' }])
 
     // The run ends; what it did not use goes to the next one, once.
-    desk.agents.giveBack('r1')
-    expect(states(desk.agents)).toEqual(['one used r1', 'two waiting r1', 'elsewhere waiting -'])
-    desk.agents.give([two], 'r2')
-    desk.agents.use([two], 'r1')
-    expect(states(desk.agents)).toContain('two given r2')
-    desk.agents.giveBack('r1')
-    expect(states(desk.agents)).toContain('two given r2')
+    testbed.agents.giveBack('r1')
+    expect(states(testbed.agents)).toEqual(['one used r1', 'two waiting r1', 'elsewhere waiting -'])
+    testbed.agents.give([two], 'r2')
+    testbed.agents.use([two], 'r1')
+    expect(states(testbed.agents)).toContain('two given r2')
+    testbed.agents.giveBack('r1')
+    expect(states(testbed.agents)).toContain('two given r2')
   })
 
   test('cannot be given to a second run, nor when it is used', () => {
@@ -227,43 +227,43 @@ describe('what people said', () => {
   })
 
   test('is read on from where a reader has come to, whose number never comes again', () => {
-    const desk = open()
-    const ids = ['1', '2', '3'].map(text => received(desk.agents, text))
-    expect(desk.agents.incoming({ after: ids[0] ?? 0, limit: 1 })).toMatchObject([{ text: '2' }])
-    desk.store.transaction(transaction => transaction.deleteGroup('a'))
-    desk.reopen()
-    expect(received(desk.agents, '4', { group: 'b' })).toBeGreaterThan(ids[2] ?? 0)
+    const testbed = open()
+    const ids = ['1', '2', '3'].map(text => received(testbed.agents, text))
+    expect(testbed.agents.incoming({ after: ids[0] ?? 0, limit: 1 })).toMatchObject([{ text: '2' }])
+    testbed.store.transaction(transaction => transaction.deleteGroup('a'))
+    testbed.reopen()
+    expect(received(testbed.agents, '4', { group: 'b' })).toBeGreaterThan(ids[2] ?? 0)
   })
 })
 
 describe('a run', () => {
   test('is kept from its beginning to its end, with what it did', () => {
-    const desk = open()
+    const testbed = open()
     const whole = run('r1', { kind: 'task', taskId: '7', occurrenceId: '7.1' })
-    desk.agents.insertRun(whole)
-    desk.agents.insertRun(run('r2', { group: 'b' }))
-    desk.agents.addSteps([
+    testbed.agents.insertRun(whole)
+    testbed.agents.insertRun(run('r2', { group: 'b' }))
+    testbed.agents.addSteps([
       { runId: 'r1', at: 1, kind: 'input', name: null, text: 'hello' },
       { runId: 'r2', at: 2, kind: 'text', name: null, text: 'elsewhere' },
       { runId: 'r1', at: 3, kind: 'tool_call', name: 'send_message', text: '{}' },
     ])
-    desk.agents.addSteps([{ runId: 'nobody', at: 4, kind: 'log', name: null, text: 'late' }])
-    desk.agents.updateRun('r1', { status: 'failed', endedAt: 9, error: 'gone', sessionId: 's' })
-    desk.agents.updateRun('r1', {})
-    desk.reopen()
-    expect(desk.agents.run('r1')).toEqual({
+    testbed.agents.addSteps([{ runId: 'nobody', at: 4, kind: 'log', name: null, text: 'late' }])
+    testbed.agents.updateRun('r1', { status: 'failed', endedAt: 9, error: 'gone', sessionId: 's' })
+    testbed.agents.updateRun('r1', {})
+    testbed.reopen()
+    expect(testbed.agents.run('r1')).toEqual({
       ...whole,
       status: 'failed',
       endedAt: 9,
       error: 'gone',
       sessionId: 's',
     })
-    expect(desk.agents.run('nobody')).toBeUndefined()
-    expect(desk.agents.steps('r1').map(({ kind, name, text }) => [kind, name, text])).toEqual([
+    expect(testbed.agents.run('nobody')).toBeUndefined()
+    expect(testbed.agents.steps('r1').map(({ kind, name, text }) => [kind, name, text])).toEqual([
       ['input', null, 'hello'],
       ['tool_call', 'send_message', '{}'],
     ])
-    expect(desk.agents.steps('nobody')).toEqual([])
+    expect(testbed.agents.steps('nobody')).toEqual([])
   })
 
   test('can be set back to nothing in single fields', () => {
@@ -287,13 +287,13 @@ describe('a run', () => {
   })
 
   test('ends a turn with all that belongs to it, or with nothing', () => {
-    const desk = open()
-    const { agents } = desk
+    const testbed = open()
+    const { agents } = testbed
     agents.insertRun(run('r1'))
     const id = agents.receive(said('hello')) ?? 0
     agents.give([id], 'r1')
     const turn = { runId: 'r1', group: 'a', usedIds: [id], sessionId: 's1', keepSession: true }
-    desk.store.transaction(transaction => transaction.insertMessage(message(1)))
+    testbed.store.transaction(transaction => transaction.insertMessage(message(1)))
     // The message's number is taken: nothing of the turn may stay.
     expect(() => agents.finishTurn({ ...turn, message: message(1) })).toThrow('UNIQUE')
     expect(agents.session('a')).toBeUndefined()
@@ -301,15 +301,15 @@ describe('a run', () => {
     expect(agents.run('r1')).toMatchObject({ sessionId: null, result: null })
 
     expect(agents.finishTurn({ ...turn, message: message(2) })).toBe(true)
-    desk.reopen()
-    expect(desk.agents.session('a')).toBe('s1')
-    expect(desk.agents.incoming({ status: 'used' })).toMatchObject([{ id, runId: 'r1' }])
-    expect(desk.agents.run('r1')).toMatchObject({ sessionId: 's1', result: 'm-2' })
-    expect(desk.store.dueMessages(10, 10).map(({ text }) => text)).toEqual(['m-1', 'm-2'])
+    testbed.reopen()
+    expect(testbed.agents.session('a')).toBe('s1')
+    expect(testbed.agents.incoming({ status: 'used' })).toMatchObject([{ id, runId: 'r1' }])
+    expect(testbed.agents.run('r1')).toMatchObject({ sessionId: 's1', result: 'm-2' })
+    expect(testbed.store.dueMessages(10, 10).map(({ text }) => text)).toEqual(['m-1', 'm-2'])
 
     // A turn that says nothing and a session of its own leave those of the group as they are.
     expect(
-      desk.agents.finishTurn({
+      testbed.agents.finishTurn({
         ...turn,
         usedIds: [],
         sessionId: 'own',
@@ -317,9 +317,11 @@ describe('a run', () => {
         message: undefined,
       }),
     ).toBe(true)
-    expect(desk.agents.finishTurn({ ...turn, usedIds: [], sessionId: null, message: undefined })).toBe(true)
-    expect(desk.agents.session('a')).toBe('s1')
-    expect(desk.agents.run('r1')).toMatchObject({ sessionId: 'own', result: 'm-2' })
+    expect(testbed.agents.finishTurn({ ...turn, usedIds: [], sessionId: null, message: undefined })).toBe(
+      true,
+    )
+    expect(testbed.agents.session('a')).toBe('s1')
+    expect(testbed.agents.run('r1')).toMatchObject({ sessionId: 'own', result: 'm-2' })
   })
 
   test('that was given up has no last words', () => {
@@ -352,19 +354,19 @@ test('the host itself can answer what waits, and only that', () => {
 
 describe('a session', () => {
   test('is remembered per group, replaced and dropped', () => {
-    const desk = open()
-    desk.agents.setSession('a', 's1')
-    desk.agents.setSession('b', 's2')
-    desk.agents.setSession('a', 's3')
-    desk.reopen()
-    expect([desk.agents.session('a'), desk.agents.session('b')]).toEqual(['s3', 's2'])
-    desk.agents.setSession('a', null)
-    expect([desk.agents.session('a'), desk.agents.session('b')]).toEqual([undefined, 's2'])
+    const testbed = open()
+    testbed.agents.setSession('a', 's1')
+    testbed.agents.setSession('b', 's2')
+    testbed.agents.setSession('a', 's3')
+    testbed.reopen()
+    expect([testbed.agents.session('a'), testbed.agents.session('b')]).toEqual(['s3', 's2'])
+    testbed.agents.setSession('a', null)
+    expect([testbed.agents.session('a'), testbed.agents.session('b')]).toEqual([undefined, 's2'])
   })
 
   test('of a group that is unregistered is not there for the next of its name, nor is what waited', () => {
-    const desk = open()
-    const { agents, store } = desk
+    const testbed = open()
+    const { agents, store } = testbed
     agents.insertRun(run('r1'))
     agents.setSession('a', 's1')
     agents.setSession('b', 's2')
@@ -386,11 +388,11 @@ describe('a session', () => {
     })
     agents.giveBack('r1')
     store.transaction(transaction => transaction.insertGroup(group('a')))
-    desk.reopen()
-    expect(desk.agents.session('a')).toBeUndefined()
-    expect(desk.agents.session('b')).toBe('s2')
-    expect(desk.agents.groupsWaiting()).toEqual(['b'])
-    expect(desk.agents.incoming({ group: 'a' }).map(({ text }) => text)).toEqual(['used'])
+    testbed.reopen()
+    expect(testbed.agents.session('a')).toBeUndefined()
+    expect(testbed.agents.session('b')).toBe('s2')
+    expect(testbed.agents.groupsWaiting()).toEqual(['b'])
+    expect(testbed.agents.incoming({ group: 'a' }).map(({ text }) => text)).toEqual(['used'])
   })
 
   test('stays where unregistering fails', () => {
@@ -425,14 +427,14 @@ describe('an occurrence', () => {
   })
 
   test('is claimed once, and the task moves on with it', () => {
-    const desk = open()
-    desk.change(task('1'))
-    expect(desk.agents.claimOccurrence(occurrence('1'), later)).toEqual(occurrence('1'))
-    desk.reopen()
-    expect(desk.agents.claimOccurrence(occurrence('1'), later)).toBeUndefined()
-    expect(desk.agents.occurrences({})).toEqual([occurrence('1')])
-    expect(desk.agents.task('1')).toMatchObject({ status: 'active', next_run: '2026-01-01T12:01:00.000Z' })
-    expect(desk.agents.nextDue()).toBe(noon + 60_000)
+    const testbed = open()
+    testbed.change(task('1'))
+    expect(testbed.agents.claimOccurrence(occurrence('1'), later)).toEqual(occurrence('1'))
+    testbed.reopen()
+    expect(testbed.agents.claimOccurrence(occurrence('1'), later)).toBeUndefined()
+    expect(testbed.agents.occurrences({})).toEqual([occurrence('1')])
+    expect(testbed.agents.task('1')).toMatchObject({ status: 'active', next_run: '2026-01-01T12:01:00.000Z' })
+    expect(testbed.agents.nextDue()).toBe(noon + 60_000)
   })
 
   test('completes a task that has none after it', () => {
@@ -448,11 +450,11 @@ describe('an occurrence', () => {
     ['was cancelled', { status: 'cancelled', next_run: null }],
     ['is due at another time now', { next_run: new Date(noon + 1).toISOString() }],
   ] as const)('is not claimed if the task %s meanwhile', (_, change) => {
-    const desk = open()
-    desk.change(task('1', change))
-    expect(desk.agents.claimOccurrence(occurrence('1'), later)).toBeUndefined()
-    expect(desk.agents.task('1')).toEqual(task('1', change))
-    expect(desk.agents.occurrences({})).toEqual([])
+    const testbed = open()
+    testbed.change(task('1', change))
+    expect(testbed.agents.claimOccurrence(occurrence('1'), later)).toBeUndefined()
+    expect(testbed.agents.task('1')).toEqual(task('1', change))
+    expect(testbed.agents.occurrences({})).toEqual([])
   })
 
   test('of a time that comes again, as the clock was set back, only moves the task on', () => {
@@ -466,20 +468,20 @@ describe('an occurrence', () => {
   })
 
   test('that runs and ends tells its task when and how', () => {
-    const desk = open()
-    desk.change(task('1'))
-    desk.agents.claimOccurrence(occurrence('1'), later)
-    desk.agents.updateOccurrence(`1.${noon}`, { status: 'running', runId: 'r1', startedAt: noon + 9 })
-    expect(desk.agents.occurrences({ status: 'running' })).toHaveLength(1)
+    const testbed = open()
+    testbed.change(task('1'))
+    testbed.agents.claimOccurrence(occurrence('1'), later)
+    testbed.agents.updateOccurrence(`1.${noon}`, { status: 'running', runId: 'r1', startedAt: noon + 9 })
+    expect(testbed.agents.occurrences({ status: 'running' })).toHaveLength(1)
     const end = { status: 'done', result: 'watered', error: null, endedAt: noon + 99 } as const
-    desk.agents.endOccurrence(`1.${noon}`, end)
+    testbed.agents.endOccurrence(`1.${noon}`, end)
     // What has ended stays as it ended.
-    desk.agents.endOccurrence(`1.${noon}`, { ...end, status: 'failed', error: 'late' })
-    desk.reopen()
-    expect(desk.agents.occurrence(`1.${noon}`)).toEqual(
+    testbed.agents.endOccurrence(`1.${noon}`, { ...end, status: 'failed', error: 'late' })
+    testbed.reopen()
+    expect(testbed.agents.occurrence(`1.${noon}`)).toEqual(
       occurrence('1', noon, { runId: 'r1', startedAt: noon + 9, ...end }),
     )
-    expect(desk.agents.task('1')).toMatchObject({
+    expect(testbed.agents.task('1')).toMatchObject({
       last_run: '2026-01-01T12:00:00.009Z',
       last_result: 'watered',
       next_run: '2026-01-01T12:01:00.000Z',
@@ -543,43 +545,43 @@ describe('an occurrence', () => {
 })
 
 test('usage is added up per group, day and model', () => {
-  const desk = open()
+  const testbed = open()
   const used = { group: 'a', day: '2026-01-31', model: 'm', requests: 1, inputTokens: 10, outputTokens: 3 }
-  desk.agents.addUsage(used)
-  desk.agents.addUsage(used)
-  desk.agents.addUsage({ ...used, day: '2026-02-01' })
-  desk.agents.addUsage({ ...used, group: 'b' })
-  desk.reopen()
-  expect(desk.agents.usage({ group: 'a' })).toEqual([
+  testbed.agents.addUsage(used)
+  testbed.agents.addUsage(used)
+  testbed.agents.addUsage({ ...used, day: '2026-02-01' })
+  testbed.agents.addUsage({ ...used, group: 'b' })
+  testbed.reopen()
+  expect(testbed.agents.usage({ group: 'a' })).toEqual([
     { ...used, requests: 2, inputTokens: 20, outputTokens: 6 },
     { ...used, day: '2026-02-01' },
   ])
-  expect(desk.agents.usage({ since: '2026-02-01' })).toHaveLength(1)
-  expect(desk.agents.usage({})).toHaveLength(3)
+  expect(testbed.agents.usage({ since: '2026-02-01' })).toHaveLength(1)
+  expect(testbed.agents.usage({})).toHaveLength(3)
 })
 
 describe('prune', () => {
   const limits = { commands: 10, messages: 3, runs: 3, tasks: 3, usageDays: 3 }
 
   test('keeps the newest tasks that are over, those that are not, and what each was made in', () => {
-    const desk = open()
+    const testbed = open()
     const at = (second: number) => new Date(second * 1000).toISOString()
     for (let i = 1; i <= 9; i++) {
       const status = i === 1 ? 'active' : i === 3 ? 'paused' : i % 2 === 0 ? 'cancelled' : 'completed'
       // The oldest of them ran last.
-      desk.change(task(`${i}`, { status, created_at: at(i), last_run: i === 2 ? at(100) : null }))
+      testbed.change(task(`${i}`, { status, created_at: at(i), last_run: i === 2 ? at(100) : null }))
     }
-    desk.store.transaction(transaction => {
+    testbed.store.transaction(transaction => {
       for (let i = 1; i <= 9; i++) {
         transaction.addTaint('a', `task:${i}`, { corrupted: true, secret: false }, 'a page', 1)
       }
     })
     // Its run goes on, and is to find it at its end.
-    desk.agents.insertOccurrence(occurrence('5', noon, { status: 'running' }))
-    desk.store.prune(limits)
-    const left = desk.store.tasks({}).map(({ id }) => id)
+    testbed.agents.insertOccurrence(occurrence('5', noon, { status: 'running' }))
+    testbed.store.prune(limits)
+    const left = testbed.store.tasks({}).map(({ id }) => id)
     expect(left.toSorted()).toEqual(['1', '2', '3', '5', '8', '9'])
-    expect(desk.store.taints.all().map(({ context }) => context)).toEqual(
+    expect(testbed.store.taints.all().map(({ context }) => context)).toEqual(
       left.toSorted().map(id => `task:${id}`),
     )
   })
@@ -627,18 +629,18 @@ describe('prune', () => {
   })
 
   test('forgets long transcripts bit by bit, and the run after its last step', () => {
-    const desk = open()
-    desk.agents.insertRun(run('long', { status: 'done' }))
-    desk.agents.addSteps(
+    const testbed = open()
+    testbed.agents.insertRun(run('long', { status: 'done' }))
+    testbed.agents.addSteps(
       Array.from({ length: 4500 }, (_, at) => ({ runId: 'long', at, kind: 'text', name: null, text: '' })),
     )
-    for (const id of ['1', '2', '3']) desk.agents.insertRun(run(id))
-    expect(desk.store.prune(limits)).toBe(true)
-    expect(desk.agents.steps('long')).toHaveLength(2500)
-    expect(desk.store.prune(limits)).toBe(true)
-    expect(desk.store.prune(limits)).toBe(false)
-    expect(desk.agents.run('long')).toBeUndefined()
-    desk.outside(database =>
+    for (const id of ['1', '2', '3']) testbed.agents.insertRun(run(id))
+    expect(testbed.store.prune(limits)).toBe(true)
+    expect(testbed.agents.steps('long')).toHaveLength(2500)
+    expect(testbed.store.prune(limits)).toBe(true)
+    expect(testbed.store.prune(limits)).toBe(false)
+    expect(testbed.agents.run('long')).toBeUndefined()
+    testbed.outside(database =>
       expect(database.prepare('SELECT count(*) AS count FROM steps').get()).toEqual({ count: 0 }),
     )
   })

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { lookInto } from './inspect.ts'
-import { lookAside, settleAside } from './inspect-aside.ts'
+import { inspectStore } from './inspect.ts'
+import { inspectAside, settleAside } from './inspect-aside.ts'
 import { openStore } from './sqlite.ts'
 
 function open() {
@@ -53,7 +53,7 @@ test('a copy that is made while thousands of changes go on is whole, and as it w
     }
     await copied
     await settleAside(path, { seq: 0, keepsSessions: true })
-    expect(await lookAside(path)).toMatchObject({ damage: [], audit: { ok: true } })
+    expect(await inspectAside(path)).toMatchObject({ damage: [], audit: { ok: true } })
     const copy = openStore({ path, durability: 'process' })
     const there = copy.messages({})
     copy.close()
@@ -73,11 +73,11 @@ test('what is no database, and one of a newer version, is told and not changed',
   const copy = new DatabaseSync(join(folder, 'copy.db'))
   copy.exec('PRAGMA user_version = 99')
   copy.close()
-  expect(await lookInto(join(folder, 'copy.db'))).toMatchObject({ version: 99, damage: [], groups: [] })
+  expect(await inspectStore(join(folder, 'copy.db'))).toMatchObject({ version: 99, damage: [], groups: [] })
   const { writeFileSync } = await import('node:fs')
   writeFileSync(
     join(folder, 'none.db'),
     'not a database at all, but long enough to be looked at. '.repeat(100),
   )
-  expect((await lookInto(join(folder, 'none.db'))).damage).toEqual(['file is not a database'])
+  expect((await inspectStore(join(folder, 'none.db'))).damage).toEqual(['file is not a database'])
 })

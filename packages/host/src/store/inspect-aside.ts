@@ -19,7 +19,7 @@ async function aside<T>(task: LookTask): Promise<T> {
 }
 
 /** The same as in inspect.ts, in a thread of its own: for a daemon, which must not wait. */
-export const lookAside = (path: string) => aside<StoreFacts>({ kind: 'look', path })
+export const inspectAside = (path: string) => aside<StoreFacts>({ kind: 'look', path })
 /** makes one file of a copy; the files behind its commands after `seq` */
 export const settleAside = (path: string, options: { seq: number; keepsSessions: boolean }) =>
   aside<string[]>({ kind: 'settle', path, ...options })

@@ -1,12 +1,12 @@
 import { answerQuestions } from '../base/thread-side.ts'
-import { copyWhole, handledAfter, lookInto, settleCopy, signOut } from './inspect.ts'
+import { copyWhole, handledAfter, inspectStore, settleCopy, signOut } from './inspect.ts'
 import type { LookTask } from './inspect-aside.ts'
 
 /** Long work on copies of databases, which keeps nobody waiting here. */
 answerQuestions(async (task: LookTask): Promise<unknown> => {
   switch (task.kind) {
     case 'look':
-      return lookInto(task.path)
+      return inspectStore(task.path)
     case 'settle':
       settleCopy(task.path)
       if (!task.keepsSessions) signOut(task.path)

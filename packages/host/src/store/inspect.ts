@@ -27,7 +27,7 @@ const mostDamage = 5
 const busy = 5
 
 /** `path` is nobody else's at the moment: a copy, or a database whose data directory we hold. */
-export async function lookInto(
+export async function inspectStore(
   path: string,
   at: 'everything' | 'damage' = 'everything',
 ): Promise<StoreFacts> {

@@ -30,7 +30,7 @@ export interface ChildOptions {
 const sandbox = 'daemon'
 const tailBytes = 1200
 const drainMs = 500
-/** so long after SIGKILL it is the kernel's trouble */
+/** after this long, waiting for a killed process is given up: only the kernel can end it */
 const killedMs = 10_000
 
 export function startChild(options: ChildOptions): Child {

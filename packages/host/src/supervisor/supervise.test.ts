@@ -55,7 +55,7 @@ function open(program: string) {
       environment: { ...process.env, NOTES: notes },
       end: end.signal,
       say: (_, message) => said.push(message),
-      times: { firstPauseMs: 20, longestPauseMs: 100, lookMs: 20, stopMs: 5000, ...times },
+      times: { firstPauseMs: 20, longestPauseMs: 100, pollMs: 20, stopMs: 5000, ...times },
     })
     return running
   }
@@ -132,7 +132,7 @@ test('one that comes up and hands over again before anybody has looked has come 
     if (id === 1) { say({ id: 2, status: 'restarting' }); process.exit(75) }
     stay()`)
   writeHandover(one.path, one.handover)
-  one.start({ lookMs: 60_000 })
+  one.start({ pollMs: 60_000 })
   await vi.waitFor(() => expect(one.notes()).toHaveLength(2), patience)
   expect(one.notes()).toEqual(['1 restarting', '2 restarting'])
   expect(one.git('rev-parse', 'HEAD')).toBe(one.handover.to)

@@ -36,7 +36,7 @@ interface Times {
   /** for one that an earlier supervisor has left, and that should end by itself */
   leftMs: number
   /** between two looks for the word of the new one */
-  lookMs: number
+  pollMs: number
 }
 
 const usualTimes: Times = {
@@ -45,7 +45,7 @@ const usualTimes: Times = {
   steadyMs: 60_000,
   stopMs: 60_000,
   leftMs: 10_000,
-  lookMs: 100,
+  pollMs: 100,
 }
 
 class DataGone extends Error {
@@ -154,7 +154,7 @@ async function watch(
     if (end.aborted || performance.now() >= deadline) {
       return `it did not say within ${Math.round(watched.healthMs / 1000)} s that it is up`
     }
-    await Promise.race([child.exited, pause(times.lookMs, end)])
+    await Promise.race([child.exited, pause(times.pollMs, end)])
   }
 }
 

@@ -39,7 +39,7 @@ export function isFor(supervisor: Supervisor, handover: string): boolean {
   }
 }
 
-const lookMs = 1000
+const pollMs = 1000
 
 /**
  * For a daemon that the supervisor has started through a program of the operator's: without a channel between them,
@@ -51,7 +51,7 @@ export function whenSupervisorEnds({ pid }: Supervisor, then: () => void): void 
     if (isAlive(pid)) return
     clearInterval(timer)
     then()
-  }, lookMs).unref()
+  }, pollMs).unref()
 }
 
 function isAlive(pid: number): boolean {

@@ -8,10 +8,7 @@ await client.connect(
   new StdioClientTransport({
     command: '/opt/hatchway/node',
     args: ['/opt/hatchway/agent.mjs', 'mcp'],
-    // All of it: by default a client passes on only what is harmless to any server.
-    env: Object.fromEntries(
-      Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-    ),
+    env: { ...process.env } as Record<string, string>,
     stderr: 'inherit',
   }),
 )

@@ -34,9 +34,13 @@ export function channelContract(
       : ability in basics || options.kind.does.some(feature => feature === ability)
   const title = `${kind.title}${missing === undefined ? '' : ` (needs ${missing})`}`
 
-  const isConnected = async ({ channel }: HostWithChannel) => {
-    if (does('status')) await until(() => channel.status?.().isConnected === true)
-    else expect(channel.status).toBeUndefined()
+  const isConnected = async ({ channel }: HostWithChannel, platform?: Platform) => {
+    if (!does('status')) return expect(channel.status).toBeUndefined()
+    return until(async () => {
+      const { isConnected, confirm } = channel.status?.() ?? {}
+      if (confirm) await platform?.confirm?.(confirm)
+      return isConnected === true
+    })
   }
 
   const begin = async (
@@ -58,7 +62,7 @@ export function channelContract(
       await host.stop()
       await platform.close()
     })
-    await isConnected(host)
+    await isConnected(host, platform)
     /** another process on the same directory */
     const again = async () => {
       const next = await openOne(host.directory)
@@ -235,7 +239,8 @@ export function channelContract(
     })
 
     attempt('nothing that the library does is left on the process', async () => {
-      const events = ['uncaughtException', 'unhandledRejection', 'SIGINT', 'SIGTERM', 'exit'] as const
+      // Not `exit`: the logger has a listener there until its memory is collected, whenever that is.
+      const events = ['uncaughtException', 'unhandledRejection', 'SIGINT', 'SIGTERM'] as const
       const before = events.map(event => process.listenerCount(event))
       const { host } = await begin()
       await host.stop()
@@ -327,6 +332,7 @@ export function channelContract(
       if (does('reactions')) {
         await until(async () => (await platform.shown(direct)).some(one => one.reactions?.includes('👍')))
         const told = host.tell(direct, 'bought')
+        // Until it is noted as sent, the host does not know which message is meant.
         await until(() => host.message(told)?.status === 'sent')
         const ours = (await arrived(direct, 'bought')).find(({ text }) => text === 'bought')
         await platform.react?.(platform.ann, direct, ours?.id ?? '', '🎉')

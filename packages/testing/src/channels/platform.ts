@@ -1,3 +1,4 @@
+import type { Confirmation } from '../../../host/src/chat/channels/types.ts'
 import type { HostWithChannel } from './host.ts'
 
 /**
@@ -22,6 +23,8 @@ export interface Platform {
   up(): Promise<void>
   close(): Promise<void>
 
+  /** the operator scans or types what the channel shows, in the platform's own app; once for each value */
+  confirm?(what: Confirmation): Promise<void>
   /** is given each host that is opened on it: some platforms are within the host, or call it themselves */
   meet?(host: HostWithChannel): void
   /** somebody presses a button of ours, by what it says */

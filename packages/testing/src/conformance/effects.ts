@@ -82,8 +82,8 @@ const answeredOnce = (testbed: Testbed, order: string) => {
 const after = (hold: string, isSame: boolean) => (testbed: Testbed) => {
   const message = once(testbed, `${hold}-message`)
   answeredOnce(testbed, `${hold}-message`)
-  const holder = testbed.runsThatDid('other', hold)[0]
-  must((message === holder) === isSame, isSame ? 'another run answered' : 'the same run answered')
+  const firstRun = testbed.runsThatDid('other', hold)[0]
+  must((message === firstRun) === isSame, isSame ? 'another run answered' : 'the same run answered')
 }
 
 const instant = (text: string) => Date.parse(text)

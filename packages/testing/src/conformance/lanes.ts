@@ -6,7 +6,7 @@ import type { Testbed } from './testbed.ts'
  * What the containers of one column are told to do, in their two groups beside each other. Whatever fails on the way is
  * noted and the rest goes on: what was not seen is a fault of its own.
  */
-export interface Troubles {
+export interface Problems {
   add(about: string, error: unknown): void
 }
 
@@ -21,7 +21,7 @@ const extras: readonly (readonly [FeatureId, order: string, where: 'main' | 'oth
   ['receipt', 'receipts', 'main'],
 ]
 
-export async function driveColumn(testbed: Testbed, troubles: Troubles, tell: (step: string) => void) {
+export async function driveColumn(testbed: Testbed, problems: Problems, tell: (step: string) => void) {
   const { column, say, schedule, runsThatDid, until } = testbed
   const has = (id: FeatureId) => column.has.includes(id)
   const isSpokenTo = has('close')
@@ -31,7 +31,7 @@ export async function driveColumn(testbed: Testbed, troubles: Troubles, tell: (s
     try {
       await work()
     } catch (error) {
-      troubles.add(about, error)
+      problems.add(about, error)
     }
   }
   const times = (folder: string, order: string) => runsThatDid(folder, order).length

@@ -71,19 +71,19 @@ function findingOf(id: string, hasDocker: boolean): Finding {
   if (!hasDocker) return { ...about, seen: 'needs Docker, and to be root', ok: undefined }
   const result = tried.find(({ column }) => column.id === id)
   const good = result?.judgements.filter(({ ok }) => ok) ?? []
-  const ok = good.length === column?.has.length && result?.troubles.length === 0
+  const ok = good.length === column?.has.length && result?.problems.length === 0
   return { ...about, seen: `${good.length} work`, ok }
 }
 
-for (const { column, judgements, troubles } of tried) {
+for (const { column, judgements, problems } of tried) {
   for (const { feature, ok, seen } of judgements)
     if (!ok)
       findings.push({ what: `${column.title}: ${features[feature].title}`, seen, bound: 'works', ok: false })
-  for (const trouble of troubles)
+  for (const problem of problems)
     findings.push({
       what: column.title,
-      seen: trouble.slice(0, 300),
-      bound: 'no trouble on the way',
+      seen: problem.slice(0, 300),
+      bound: 'no problem on the way',
       ok: false,
     })
 }

@@ -9,7 +9,7 @@ export interface Tried {
   column: Column
   judgements: Judgement[]
   /** what went wrong on the way */
-  troubles: string[]
+  problems: string[]
 }
 
 export interface TryOptions {
@@ -24,13 +24,13 @@ export async function tryColumn(
   column: Column,
   { docker, radicale, atEnd, tell }: TryOptions,
 ): Promise<Tried> {
-  const troubles: string[] = []
+  const problems: string[] = []
   const testbed = await openTestbed({ column, docker, radicale, atEnd })
   const person = createPerson(testbed)
   await driveColumn(
     testbed,
     {
-      add: (about, error) => troubles.push(`${about}: ${error instanceof Error ? error.message : error}`),
+      add: (about, error) => problems.push(`${about}: ${error instanceof Error ? error.message : error}`),
     },
     step => tell(`${column.title}: ${step}`),
   )
@@ -38,6 +38,6 @@ export async function tryColumn(
   await testbed.stop()
   for (const folder of ['main', 'other'])
     for (const { broken, seen } of testbed.evidence(folder))
-      if (broken !== undefined) troubles.push(`inside, ${folder}, ${broken}: ${seen}`)
-  return { column, judgements: await judge(testbed), troubles }
+      if (broken !== undefined) problems.push(`inside, ${folder}, ${broken}: ${seen}`)
+  return { column, judgements: await judge(testbed), problems }
 }

@@ -836,17 +836,17 @@ for (const { who, users, oneUser, possible } of hosts) {
       const { attack, evil } = testbed
       const held = join(evil, 'input', 'held')
       attack(() => writeFileSync(held, request('held')))
-      // F_SETLEASE with F_WRLCK: whoever opens the file waits until the holder lets go, or for 45 seconds.
+      // F_SETLEASE with F_WRLCK: whoever opens the file waits until the lease is given up, or for 45 seconds.
       const code =
         '$SIG{IO} = "IGNORE"; open(F, "+<", $ARGV[0]); fcntl(F, 1024, 1) or die; print "held"; sleep 60'
       const { attacker } = users
-      const holder = spawn(
+      const leaseOwner = spawn(
         'perl',
         ['-e', `$| = 1; ${code}`, held],
         isRoot ? { uid: attacker, gid: attacker } : {},
       )
       try {
-        await once(holder.stdout, 'data')
+        await once(leaseOwner.stdout, 'data')
         attack(() => renameSync(held, join(evil, 'tasks', testbed.name())))
         for (let i = 0; i < 5; i++) {
           testbed.post('tasks', request(`beside-${i}`))
@@ -854,7 +854,7 @@ for (const { who, users, oneUser, possible } of hosts) {
         }
         await testbed.handled()
       } finally {
-        holder.kill('SIGKILL')
+        leaseOwner.kill('SIGKILL')
       }
       expect((await testbed.close()).evil).toMatchObject({ accepted: 5, refused: { internal: 1 }, total: 6 })
     })

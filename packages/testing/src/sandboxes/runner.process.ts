@@ -2,12 +2,10 @@
 // Started with one argument, a JSON document: {sandbox, options, spec}. The three streams are the run's; what became
 // of it is written to descriptor 3, one JSON document a line.
 import { writeSync } from 'node:fs'
-import { createBubblewrap } from '../../../host/src/sandboxes/bubblewrap.ts'
-import { createDocker } from '../../../host/src/sandboxes/docker.ts'
+import { configSchema } from '../../../host/src/config.ts'
+import { createSandboxes } from '../../../host/src/sandboxes/choose.ts'
 import type { OciOptions } from '../../../host/src/sandboxes/oci.ts'
-import { createPodman } from '../../../host/src/sandboxes/podman.ts'
-import { createProcessSandbox } from '../../../host/src/sandboxes/process.ts'
-import type { Sandbox, SandboxName, SandboxSpec } from '../../../host/src/sandboxes/types.ts'
+import type { SandboxName, SandboxSpec } from '../../../host/src/sandboxes/types.ts'
 
 export interface Errand {
   sandbox: SandboxName
@@ -17,15 +15,14 @@ export interface Errand {
 
 const errand: Errand = JSON.parse(process.argv[2] ?? '')
 const { options } = errand
-const makers: Record<SandboxName, () => Sandbox> = {
-  docker: () => createDocker(options),
-  podman: () => createPodman(options),
-  bubblewrap: () => createBubblewrap(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
-  process: () => createProcessSandbox(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
-}
-const tell = (document: object) => writeSync(3, `${JSON.stringify(document)}\n`)
+const sandboxes = createSandboxes(configSchema.parse({}), {
+  docker: options,
+  podman: options,
+  ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
+})
+const send = (document: object) => writeSync(3, `${JSON.stringify(document)}\n`)
 
-const started = await makers[errand.sandbox]().start({
+const started = await sandboxes[errand.sandbox].start({
   ...errand.spec,
   image: errand.spec.image,
   command: errand.spec.command,
@@ -34,5 +31,5 @@ process.on('SIGTERM', () => started.kill().then(() => process.exit(0)))
 process.stdin.pipe(started.stdin)
 started.stdout.pipe(process.stdout)
 started.stderr.pipe(process.stderr)
-tell({ name: started.name })
-tell({ exit: await started.exited })
+send({ name: started.name })
+send({ exit: await started.exited })

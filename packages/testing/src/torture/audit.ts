@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { lookInto } from '../../../host/src/store/inspect.ts'
+import { inspectStore } from '../../../host/src/store/inspect.ts'
 import { openStore } from '../../../host/src/store/sqlite.ts'
 import type { IncomingRow, OccurrenceRow, RunRow, Store } from '../../../host/src/store/types.ts'
 import { findLeftovers } from './leftovers.ts'
@@ -26,7 +26,7 @@ export interface AuditOptions {
 /** What became of everything in the request log, once the last daemon has ended. */
 export async function audit(options: AuditOptions): Promise<Property[]> {
   const { testbed } = options
-  const facts = await lookInto(testbed.layout.database)
+  const facts = await inspectStore(testbed.layout.database)
   const store = openStore({ path: testbed.layout.database, durability: 'process', prepare: false })
   try {
     return [

@@ -52,8 +52,8 @@ export async function tortureClock(run: PartRun): Promise<Finding[]> {
           await daemon.kill()
           await daemon.up()
         }
-        const trouble = await answersRequests(scene)
-        if (trouble !== undefined) tally.saw(`${trouble} after the clock was set to ${jump}`)
+        const problem = await answersRequests(scene)
+        if (problem !== undefined) tally.saw(`${problem} after the clock was set to ${jump}`)
       }
       await traffic.settle()
       if (daemon.isGone()) tally.saw(`the daemon ended: ${daemon.output()}`)

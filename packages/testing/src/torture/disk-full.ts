@@ -100,8 +100,8 @@ export async function tortureFullDisk(run: PartRun): Promise<Finding[]> {
       await daemon.up()
       if (fault.during !== 'kill' && daemon.pid() !== pid) tally.saw('it had to be started again')
       for (const kind of ['message', 'memory'] as const) {
-        const trouble = await answersRequests(scene, kind)
-        if (trouble !== undefined) tally.saw(`${kind}: ${trouble} after there was room again`)
+        const problem = await answersRequests(scene, kind)
+        if (problem !== undefined) tally.saw(`${kind}: ${problem} after there was room again`)
       }
     },
     { before: daemon.stop },

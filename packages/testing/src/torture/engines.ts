@@ -68,8 +68,8 @@ export async function tortureEngines(run: PartRun): Promise<Finding[]> {
       await giveBack()
       await traffic.settle()
       if (daemon.isGone()) tally.saw(`the daemon ended: ${daemon.output()}`)
-      const trouble = await answersPeople(scene, folder)
-      if (trouble !== undefined) tally.saw(`${trouble}, after ${fault.engine} was there again`)
+      const problem = await answersPeople(scene, folder)
+      if (problem !== undefined) tally.saw(`${problem}, after ${fault.engine} was there again`)
     },
     { before: daemon.stop },
   )

@@ -11,7 +11,7 @@ import type { Fault, Round } from './plan.ts'
 import { answersRequests } from './probe.ts'
 import { createRestartableDaemon } from './restartable-daemon.ts'
 
-const program = join(import.meta.dirname, 'holder.process.ts')
+const program = join(import.meta.dirname, 'lock-owner.process.ts')
 
 /** What the other process has said, and when it is over. */
 async function hold(file: string, how: string, ms: number) {
@@ -71,8 +71,8 @@ export async function tortureLocks(run: PartRun): Promise<Finding[]> {
       await (fault.file === 'database' ? atStart : meanwhile)(round, fault, tally)
       await daemon.up()
       for (const kind of ['message', 'memory'] as const) {
-        const trouble = await answersRequests(scene, kind)
-        if (trouble !== undefined) tally.saw(`${trouble} after the lock was gone`)
+        const problem = await answersRequests(scene, kind)
+        if (problem !== undefined) tally.saw(`${problem} after the lock was gone`)
       }
       await traffic.settle()
     },

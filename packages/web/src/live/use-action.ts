@@ -5,23 +5,23 @@ import { visible } from '../parts/text.ts'
 /** Something a person asked for: done once at a time, and what went wrong is said beside it. */
 export function useAction() {
   const [isBusy, setBusy] = useState(false)
-  const [trouble, setTrouble] = useState('')
+  const [error, setError] = useState('')
   const busy = useRef(false)
   const attempt = useCallback(async (work: () => Promise<unknown>): Promise<boolean> => {
     if (busy.current) return false
     busy.current = true
     setBusy(true)
-    setTrouble('')
+    setError('')
     try {
       await work()
       return true
     } catch (error) {
-      setTrouble(visible(messageOf(error)))
+      setError(visible(messageOf(error)))
       return false
     } finally {
       busy.current = false
       setBusy(false)
     }
   }, [])
-  return { attempt, isBusy, trouble }
+  return { attempt, isBusy, error }
 }

@@ -7,13 +7,13 @@ const readEveryMs = 1000
 
 export interface Answer<T> {
   value: T | undefined
-  trouble: string | undefined
+  error: string | undefined
   reload: () => void
 }
 
 /** A page's content that stays true: read again when the host says that it changed, or that something was missed. */
 export function useAnswer<T>(path: string | null, topics: readonly (Topic | 'runs')[] = []): Answer<T> {
-  const [held, setHeld] = useState<{ path: string | null; value: T | undefined; trouble?: string }>({
+  const [held, setHeld] = useState<{ path: string | null; value: T | undefined; error?: string }>({
     path,
     value: undefined,
   })
@@ -29,7 +29,7 @@ export function useAnswer<T>(path: string | null, topics: readonly (Topic | 'run
         setHeld(({ path: before, value }) => ({
           path,
           value: before === path ? value : undefined,
-          trouble: messageOf(error),
+          error: messageOf(error),
         }))
     }
   }, [path])
@@ -68,5 +68,5 @@ export function useAnswer<T>(path: string | null, topics: readonly (Topic | 'run
 
   // Another filter of the same list may stand on what was there until its own answer comes; another thing may not.
   const isSame = held.path?.split('?')[0] === path?.split('?')[0]
-  return { value: isSame ? held.value : undefined, trouble: isSame ? held.trouble : undefined, reload }
+  return { value: isSame ? held.value : undefined, error: isSame ? held.error : undefined, reload }
 }

@@ -29,7 +29,7 @@ const drafts = new Map<string, string>()
 export function ApprovalCard({ approval, who, path, decided, leave = () => {} }: ApprovalCardProps) {
   const { action, status } = approval
   const mayDecide = useMay('approver')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const kept = useKeptFocus(status, leave)
   return (
     <div className={`card ${status}`} {...kept}>
@@ -60,8 +60,8 @@ export function ApprovalCard({ approval, who, path, decided, leave = () => {} }:
       ) : (
         <Ending approval={approval} />
       )}
-      <p className="trouble" role="alert">
-        {trouble}
+      <p className="error" role="alert">
+        {error}
       </p>
     </div>
   )
@@ -87,12 +87,12 @@ function Ending({ approval: { status, decided_by, words, always } }: { approval:
 function Payload({ approval, path }: { approval: Approval; path: string }) {
   const { payload } = approval.action
   const [whole, setWhole] = useState<Shown>()
-  const [trouble, setTrouble] = useState('')
+  const [error, setError] = useState('')
   const show = async () => {
     try {
       setWhole((await ask<WholeApproval>(path)).whole ?? undefined)
     } catch (error) {
-      setTrouble(visible(messageOf(error)))
+      setError(visible(messageOf(error)))
     }
   }
   if (whole) {
@@ -107,8 +107,8 @@ function Payload({ approval, path }: { approval: Approval; path: string }) {
       <Fields shown={payload} />
       {payload.more > 0 && (
         <p className="hint">
-          {trouble === '' ? `… and ${count(payload.more)} characters more ` : trouble}
-          {approval.status === 'open' && trouble === '' && (
+          {error === '' ? `… and ${count(payload.more)} characters more ` : error}
+          {approval.status === 'open' && error === '' && (
             <button type="button" className="again" onClick={show}>
               Show all
             </button>

@@ -19,8 +19,8 @@ export const Empty = ({ icon, title, children }: { icon: IconName; title: string
   </div>
 )
 
-export const Trouble = ({ children }: { children: string | undefined }) => (
-  <p className="trouble" role="alert">
+export const ErrorText = ({ children }: { children: string | undefined }) => (
+  <p className="error" role="alert">
     {children}
   </p>
 )
@@ -127,16 +127,16 @@ interface ConfirmProps {
   title: string
   action: string
   isBusy: boolean
-  trouble: string
+  error: string
   confirm: () => void
   close: () => void
   children: ReactNode
 }
 
-export const Confirm = ({ title, action, isBusy, trouble, confirm, close, children }: ConfirmProps) => (
+export const Confirm = ({ title, action, isBusy, error, confirm, close, children }: ConfirmProps) => (
   <Dialog title={title} close={close}>
     <div className="dialog-body">{children}</div>
-    <Trouble>{trouble}</Trouble>
+    <ErrorText>{error}</ErrorText>
     <div className="dialog-foot">
       <button type="button" onClick={close}>
         Cancel
@@ -203,8 +203,8 @@ export const Facts = ({ facts }: { facts: readonly (readonly [string, ReactNode]
 )
 
 /** Before there is anything to show: that it comes, or why it does not. */
-export const Waiting = ({ value, trouble }: { value: unknown; trouble: string | undefined }) =>
-  trouble !== undefined ? <Trouble>{visible(trouble)}</Trouble> : !value && <Loading />
+export const Waiting = ({ value, error }: { value: unknown; error: string | undefined }) =>
+  error !== undefined ? <ErrorText>{visible(error)}</ErrorText> : !value && <Loading />
 
 /** The head of a table. */
 export const Columns = ({ names }: { names: readonly string[] }) => (

@@ -22,7 +22,7 @@ interface QuestionProps {
 }
 
 export function QuestionCard({ card, canAnswer, choose, leave = () => {} }: QuestionProps) {
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const kept = useKeptFocus(JSON.stringify([card.status, card.answers]), leave)
   const isOpen = card.status === 'open' && canAnswer
   return (
@@ -59,8 +59,8 @@ export function QuestionCard({ card, canAnswer, choose, leave = () => {} }: Ques
       {(card.status === 'expired' || card.status === 'withdrawn') && (
         <p className="ending">{endings[card.status]}</p>
       )}
-      <p className="trouble" role="alert">
-        {trouble}
+      <p className="error" role="alert">
+        {error}
       </p>
     </div>
   )

@@ -131,7 +131,7 @@ class Guarded extends Component<{ children: ReactNode }, { error: Error | undefi
     return (
       <div className="page">
         <h1>This page failed</h1>
-        <p className="trouble">{visible(this.state.error.message)}</p>
+        <p className="error">{visible(this.state.error.message)}</p>
         <button type="button" onClick={() => this.setState({ error: undefined })}>
           <Icon name="again" size={16} /> Try again
         </button>

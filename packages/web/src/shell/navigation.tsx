@@ -123,7 +123,7 @@ function ThemeSwitch() {
 }
 
 function Who({ me, leave }: { me: Me; leave: () => Promise<void> }) {
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   return (
     <div className="who-am-i">
       <span className="name" title={`${visible(me.name)}, ${me.role}`}>
@@ -134,7 +134,7 @@ function Who({ me, leave }: { me: Me; leave: () => Promise<void> }) {
         className="quiet"
         aria-busy={isBusy}
         aria-label="Sign out"
-        title={trouble === '' ? 'Sign out' : trouble}
+        title={error === '' ? 'Sign out' : error}
         onClick={() => attempt(leave)}
       >
         <Icon name="leave" size={18} />

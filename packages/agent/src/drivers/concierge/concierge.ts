@@ -66,7 +66,7 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
     try {
       offered = await reached().offered()
     } catch (error) {
-      // Whoever asks for help in trouble gets what is always true.
+      // The answer to 'help' then lists what every host has.
       console.error(`What the host offers is unknown: ${reasonOf(error)}`)
     }
     return explanation(assistant, offered)
@@ -95,7 +95,7 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
     which: Which,
     now: Date,
     act: (id: string) => Promise<TaskAnswer>,
-    tell: (ids: string, answers: readonly TaskAnswer[]) => string,
+    render: (ids: string, answers: readonly TaskAnswer[]) => string,
   ): Promise<string> => {
     let found = await find(which, reached, group.folder)
     if ('question' in found && found.tasks.length > 1) {
@@ -114,7 +114,7 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
     }
     const answers: TaskAnswer[] = []
     for (const id of found.ids) answers.push(await act(id))
-    return tell(`${found.ids.length > 1 ? 'Tasks' : 'Task'} ${inWords(found.ids)}`, answers)
+    return render(`${found.ids.length > 1 ? 'Tasks' : 'Task'} ${inWords(found.ids)}`, answers)
   }
 
   const next = ([first]: readonly TaskAnswer[], now: Date): string =>

@@ -1,10 +1,9 @@
 import { scheduleTypeSchema, taskStatusSchema } from '@hatchway/protocol'
-import { Client } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { z } from 'zod'
+import { called, openSession } from '../../mcp/session.ts'
 import type { DriverContext } from '../types.ts'
 
-/** The hatch's tools, called the way any agent calls them: as an MCP client, over the pipes of a server of its own. */
+/** The hatch's tools, the same as any agent's. They are called in this process: a server of its own would start for as long as the rest. */
 export interface Tools {
   schedule(task: ScheduledTask): Promise<TaskAnswer>
   update(id: string, changes: Partial<ScheduledTask>): Promise<TaskAnswer>
@@ -91,18 +90,12 @@ const noneOfThem = 'None of them'
 export class ToolRefusal extends Error {}
 
 export function connectTools({ start, environment, emit }: DriverContext): Tools {
-  const { command, args, env } = environment.mcpServer
-  const transport = new StdioClientTransport({
-    command,
-    args,
-    env: { ...env, TZ: start.timezone, HATCHWAY_EVENTS: start.events },
-    stderr: 'inherit',
-  })
-  const client = new Client({ name: 'hatchway-concierge', version: '1' })
-  // Begun at once, so that the server starts while the message is still being read.
-  const connected = client.connect(transport)
-  // Whoever calls a tool hears of it.
-  connected.catch(() => {})
+  const { session, offer } = openSession(
+    { ...environment.mcpServer.env, HATCHWAY_EVENTS: start.events },
+    { timezone: start.timezone },
+  )
+  const ending = new AbortController()
+  const underWay = new Set<Promise<unknown>>()
 
   async function call<T>(
     name: string,
@@ -110,20 +103,20 @@ export function connectTools({ start, environment, emit }: DriverContext): Tools
     schema: z.ZodType<T>,
   ): Promise<T> {
     emit({ type: 'step', kind: 'tool_call', name, text: JSON.stringify(parameters) })
-    await connected
-    // Whoever is asked may take minutes; as long as the server says that it waits, so do we.
-    const patience = { onprogress: () => {}, resetTimeoutOnProgress: true }
-    const result = await client.callTool({ name, arguments: parameters }, patience)
+    const tool = offer.tools().get(name)
+    if (!tool) throw new Error(`There is no tool ${name}`)
+    const answer = called(tool, parameters, session, {
+      mcpReq: { signal: ending.signal, notify: async () => {} },
+    })
+    underWay.add(answer)
+    const result = await answer.finally(() => underWay.delete(answer))
     const text = result.content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n')
     emit({ type: 'step', kind: 'tool_result', name, text })
     if (result.isError) throw new ToolRefusal(text)
     return schema.parse(result.structuredContent)
   }
 
-  const offered = async () => {
-    await connected
-    return new Set((await client.listTools()).tools.map(({ name }) => name))
-  }
+  const offered = async () => new Set(offer.tools().keys())
 
   async function service<T>(
     name: string,
@@ -189,6 +182,10 @@ export function connectTools({ start, environment, emit }: DriverContext): Tools
         throw error
       }
     },
-    close: () => client.close(),
+    async close() {
+      // What the host has not begun with is taken back.
+      ending.abort()
+      await Promise.allSettled(underWay)
+    },
   }
 }

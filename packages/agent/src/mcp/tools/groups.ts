@@ -30,7 +30,7 @@ const registerGroup = commandTool({
   payload: ({ requiresTrigger, ...group }) => ({ ...group, requires_trigger: requiresTrigger }),
   names: { requires_trigger: 'requiresTrigger' },
   result: z.object({ folder: z.string(), jid: z.string() }),
-  tell: ({ folder, jid }, { id }) => ({
+  render: ({ folder, jid }, { id }) => ({
     facts: { request_id: id, folder, jid },
     sentence: `The chat ${jid} is registered as the group ${folder}.`,
   }),
@@ -51,7 +51,7 @@ const unregisterGroup = commandTool({
   annotations: { ...changes, destructiveHint: true },
   payload: ({ jid }) => ({ jid }),
   result: z.object({ folder: z.string(), jid: z.string(), tasks_cancelled: z.number() }),
-  tell: ({ folder, jid, tasks_cancelled }, { id }) => ({
+  render: ({ folder, jid, tasks_cancelled }, { id }) => ({
     facts: { request_id: id, folder, jid, tasks_cancelled },
     sentence: `The group ${folder} of the chat ${jid} is unregistered; tasks cancelled with it: ${tasks_cancelled}.`,
   }),
@@ -67,7 +67,7 @@ const refreshGroups = commandTool({
   annotations: { ...changes, destructiveHint: false },
   payload: () => ({}),
   result: z.object({ groups: z.number() }),
-  tell: ({ groups }, { id }) => ({
+  render: ({ groups }, { id }) => ({
     facts: { request_id: id, groups },
     sentence: `The list is written anew; groups in it: ${groups}.`,
   }),

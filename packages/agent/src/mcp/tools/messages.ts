@@ -34,7 +34,7 @@ export const sendMessage = commandTool({
     attachments: attachments?.map(path => ({ path })),
   }),
   result: z.object({ message_id: z.string(), status: z.string() }),
-  tell: ({ message_id, status }, { id }) => ({
+  render: ({ message_id, status }, { id }) => ({
     facts: { request_id: id, message_id, status },
     sentence: `Message ${message_id} is ${status}.`,
   }),

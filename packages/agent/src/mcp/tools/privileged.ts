@@ -25,7 +25,7 @@ const resetContext = commandTool({
   annotations: { ...changes, destructiveHint: true },
   payload: ({ message }) => ({ message }),
   result: z.object({ status: z.string(), message_stored: z.boolean() }),
-  tell: ({ status, message_stored }, { id }) => ({
+  render: ({ status, message_stored }, { id }) => ({
     facts: { request_id: id, status },
     sentence: message_stored
       ? 'The next session begins with your message once this turn is over.'
@@ -47,7 +47,7 @@ const finishedWork = (timeoutMs: number) =>
     payload: () => ({}),
     hostMs: timeoutMs,
     result: z.object({ status: z.string(), message: z.string().optional() }),
-    tell: ({ status, message }, { id }) => ({
+    render: ({ status, message }, { id }) => ({
       facts: { request_id: id, status, message },
       sentence: `The run is ${status}.${message === undefined ? '' : ` ${message}`}`,
     }),
@@ -68,7 +68,7 @@ const syncWorktree = (timeoutMs: number) =>
     payload: () => ({}),
     hostMs: timeoutMs,
     result: z.object({ merged: z.boolean(), message: z.string() }),
-    tell: ({ merged, message }, { id }) => ({
+    render: ({ merged, message }, { id }) => ({
       facts: { request_id: id, merged, message },
       sentence: message,
     }),
@@ -96,7 +96,7 @@ const scheduleHostJob = ({ timezone: zone }: Surroundings) =>
     annotations: { ...changes, destructiveHint: true, openWorldHint: true },
     payload: ({ timezone = zone, ...job }) => ({ ...job, timezone }),
     result: z.object({ task_id: z.string(), next_run: z.string() }),
-    tell: ({ task_id, next_run }, { id }) => ({
+    render: ({ task_id, next_run }, { id }) => ({
       facts: { request_id: id, task_id, next_run },
       sentence: `The job has the id ${task_id} and runs next at ${next_run}.`,
     }),
@@ -136,7 +136,7 @@ const createPeriodicAgent = ({ timezone: zone }: Surroundings, timeoutMs: number
       next_run: z.string(),
       status: z.string(),
     }),
-    tell: (result, { id }) => ({
+    render: (result, { id }) => ({
       facts: { request_id: id, ...result },
       sentence: `The agent in ${result.folder} is ${result.status}; it is woken next at ${result.next_run}.`,
     }),
@@ -161,7 +161,10 @@ const deployChanges = (timeoutMs: number) =>
     names: { rebuild: 'rebuild_container' },
     hostMs: timeoutMs,
     result: z.object({ status: z.string() }),
-    tell: ({ status }, { id }) => ({ facts: { request_id: id, status }, sentence: `The host is ${status}.` }),
+    render: ({ status }, { id }) => ({
+      facts: { request_id: id, status },
+      sentence: `The host is ${status}.`,
+    }),
   })
 
 /** What the host says that it does for this group, beside what every host does. */

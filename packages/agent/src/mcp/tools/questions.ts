@@ -51,7 +51,7 @@ export const askUser = (timeoutMs: number) =>
     result: z.object({
       answers: z.array(answers.element.extend({ option: z.int().nullish(), by: z.string() })),
     }),
-    tell: ({ answers }, { id }) => ({
+    render: ({ answers }, { id }) => ({
       facts: {
         request_id: id,
         answers: answers.map(({ option, ...answer }) => ({ ...answer, option: option ?? undefined })),

@@ -26,7 +26,7 @@ export const taskOutput = z.object({
   ...nextRunFields,
 })
 
-export const tellTask =
+export const renderTask =
   (what: string) =>
   (
     { task_id, status, next_run }: z.infer<typeof taskResult>,

@@ -10,7 +10,7 @@ import { commandTool } from '../command-tool.ts'
 import { readSnapshot } from '../snapshot.ts'
 import { defineTool, type Surroundings } from '../tool.ts'
 import { contextMode, scheduleType, scheduleValue, timezone } from './schedule-fields.ts'
-import { nextRunFields, nextRunOf, taskOutput, taskResult, tellTask } from './task-result.ts'
+import { nextRunFields, nextRunOf, renderTask, taskOutput, taskResult } from './task-result.ts'
 
 const taskId = z.string().describe('The id that schedule_task returned or list_tasks shows.')
 
@@ -57,7 +57,7 @@ const scheduleTask = ({ timezone: zone }: Surroundings) =>
     }),
     names: { jid: 'target_group_jid' },
     result: taskResult,
-    tell: tellTask('is scheduled'),
+    render: renderTask('is scheduled'),
   })
 
 const updateTask = commandTool({
@@ -85,7 +85,7 @@ const updateTask = commandTool({
   annotations: { ...changes, destructiveHint: true },
   payload: args => args,
   result: taskResult,
-  tell: tellTask('is changed'),
+  render: renderTask('is changed'),
 })
 
 const onTask = (
@@ -102,7 +102,7 @@ const onTask = (
     annotations: { ...changes, destructiveHint: about.destructive },
     payload: ({ task_id }) => ({ task_id }),
     result: taskResult,
-    tell: tellTask(about.done),
+    render: renderTask(about.done),
   })
 
 const pauseTask = onTask('pause_task', {
@@ -196,7 +196,7 @@ const showWithheld = commandTool({
   annotations: { ...changes, destructiveHint: false },
   payload: () => ({}),
   result: z.object({ status: z.string() }),
-  tell: ({ status }, { id }) => ({
+  render: ({ status }, { id }) => ({
     facts: { request_id: id, status },
     sentence: 'The lists leave nothing out any more. Call list_tasks or list_groups again.',
   }),

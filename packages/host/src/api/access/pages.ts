@@ -30,7 +30,7 @@ const fields = `<div id="fields">
 <label>Name <input id="name" autocomplete="username" maxlength="64" autofocus></label>
 <label>Password <input id="password" type="password" autocomplete="current-password" maxlength="1024"></label>
 <button id="enter" type="button">Sign in</button>
-<p id="trouble" role="alert"></p>
+<p id="problem" role="alert"></p>
 </div>`
 
 export function strangerPage({ password, oidc }: { password: boolean; oidc: string | null }): string {

@@ -213,26 +213,26 @@ const addressOf = (request: Request): string => getConnInfo(request).remote.addr
 
 const passwordsAtOnce = 2
 const passwordsWaiting = 20
-const turns: (() => void)[] = []
-let looking = 0
+const waiting: (() => void)[] = []
+let running = 0
 
-/** Each look at a password takes a processor and 32 MiB for a while: strangers must not make it many. */
-async function inTurn<T>(look: () => Promise<T>): Promise<T> {
-  if (looking >= passwordsAtOnce) {
-    if (turns.length >= passwordsWaiting) {
+/** Each check of a password takes a processor and 32 MiB for a while: strangers must not make it many. */
+async function inTurn<T>(check: () => Promise<T>): Promise<T> {
+  if (running >= passwordsAtOnce) {
+    if (waiting.length >= passwordsWaiting) {
       throw new ApiError(
         refusal('quota_exceeded', 'Too many people sign in. Try again in a moment.'),
         undefined,
         5,
       )
     }
-    await new Promise<void>(resolve => turns.push(resolve))
+    await new Promise<void>(resolve => waiting.push(resolve))
   }
-  looking++
+  running++
   try {
-    return await look()
+    return await check()
   } finally {
-    looking--
-    turns.shift()?.()
+    running--
+    waiting.shift()?.()
   }
 }

@@ -63,59 +63,57 @@ function loopDelay(): { mean: number; max: number } {
 
 const sessionStates = ['working', 'idle', 'stopping', 'closing']
 
-/** In Prometheus' text format, version 0.0.4. */
-export function prometheusText(meter: Meter, gauges: Gauges): string {
+const commandFamilies = (meter: Meter): string[] => [
+  family('commands_total', 'counter', 'Commands that were handled.', one(meter.handled())),
+  family(
+    'commands_refused_total',
+    'counter',
+    'Commands that were refused, by code.',
+    meter.refusedBy().map(({ code, count }): Sample => ['', labelled('code', code), count]),
+  ),
+  family(
+    'command_duration_seconds',
+    'histogram',
+    'From the claim of its batch until a command was durable.',
+    buckets(meter.took, 1e6),
+  ),
+  family(
+    'command_wait_seconds',
+    'histogram',
+    'How long files lay there before they were decided, by their writers’ clock.',
+    buckets(meter.waited, 1000),
+  ),
+  family('batch_files', 'histogram', 'Commands that were made durable together.', buckets(meter.batches, 1)),
+]
+
+const stateFamilies = (gauges: Gauges): string[] => [
+  family('groups', 'gauge', 'Registered groups.', one(gauges.groups)),
+  family(
+    'sessions',
+    'gauge',
+    'Sessions of agents, by state.',
+    sessionStates.map((state): Sample => {
+      const count = gauges.sessions.filter(found => found === state).length
+      return ['', labelled('state', state), count]
+    }),
+  ),
+  family('tasks', 'gauge', 'Open tasks, by status.', [
+    ['', labelled('status', 'active'), gauges.tasks.active],
+    ['', labelled('status', 'paused'), gauges.tasks.paused],
+  ]),
+  family(
+    'waiting',
+    'gauge',
+    'What waits for somebody or something, by kind.',
+    Object.entries(gauges.waiting).map(([kind, count]): Sample => ['', labelled('kind', kind), count]),
+  ),
+]
+
+function processFamilies(): string[] {
   const memory = process.memoryUsage()
   const delay = loopDelay()
   const cpu = process.cpuUsage()
-  const families = [
-    family('info', 'gauge', 'The version that runs.', [['', labelled('version', gauges.version), 1]]),
-    family('start_time_seconds', 'gauge', 'When the host was started.', one(gauges.startedAt / 1000)),
-    family('commands_total', 'counter', 'Commands that were handled.', one(meter.handled())),
-    family(
-      'commands_refused_total',
-      'counter',
-      'Commands that were refused, by code.',
-      meter.refusedBy().map(({ code, count }): Sample => ['', labelled('code', code), count]),
-    ),
-    family(
-      'command_duration_seconds',
-      'histogram',
-      'From the claim of its batch until a command was durable.',
-      buckets(meter.took, 1e6),
-    ),
-    family(
-      'command_wait_seconds',
-      'histogram',
-      'How long files lay there before they were decided, by their writers’ clock.',
-      buckets(meter.waited, 1000),
-    ),
-    family(
-      'batch_files',
-      'histogram',
-      'Commands that were made durable together.',
-      buckets(meter.batches, 1),
-    ),
-    family('groups', 'gauge', 'Registered groups.', one(gauges.groups)),
-    family(
-      'sessions',
-      'gauge',
-      'Sessions of agents, by state.',
-      sessionStates.map((state): Sample => {
-        const count = gauges.sessions.filter(found => found === state).length
-        return ['', labelled('state', state), count]
-      }),
-    ),
-    family('tasks', 'gauge', 'Open tasks, by status.', [
-      ['', labelled('status', 'active'), gauges.tasks.active],
-      ['', labelled('status', 'paused'), gauges.tasks.paused],
-    ]),
-    family(
-      'waiting',
-      'gauge',
-      'What waits for somebody or something, by kind.',
-      Object.entries(gauges.waiting).map(([kind, count]): Sample => ['', labelled('kind', kind), count]),
-    ),
+  return [
     family('memory_bytes', 'gauge', 'Memory of the process, by kind.', [
       ['', labelled('kind', 'resident'), memory.rss],
       ['', labelled('kind', 'heap'), memory.heapUsed],
@@ -131,6 +129,17 @@ export function prometheusText(meter: Meter, gauges: Gauges): string {
       ['', labelled('of', 'mean'), delay.mean],
       ['', labelled('of', 'max'), delay.max],
     ]),
+  ]
+}
+
+/** In Prometheus' text format, version 0.0.4. */
+export function prometheusText(meter: Meter, gauges: Gauges): string {
+  const families = [
+    family('info', 'gauge', 'The version that runs.', [['', labelled('version', gauges.version), 1]]),
+    family('start_time_seconds', 'gauge', 'When the host was started.', one(gauges.startedAt / 1000)),
+    ...commandFamilies(meter),
+    ...stateFamilies(gauges),
+    ...processFamilies(),
   ]
   return `${families.join('\n')}\n`
 }

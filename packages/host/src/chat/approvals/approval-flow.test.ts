@@ -254,12 +254,12 @@ describe('whoever decides', () => {
     const { id } = approval
     expect(await host.click('main', id, { decision: 'allow' })).toEqual({
       status: 403,
-      answer: { error: { code: 'forbidden', message: 'Operator may not decide that; ann may.' } },
+      answer: { error: { code: 'forbidden', message: 'Operator may not decide this. Ask ann.' } },
     })
     expect(await host.say('main', `allow ${code}`)).toMatchObject({ answer: { status: 'used' } })
     expect(await host.say('family', `allow ${code}`)).toMatchObject({ answer: { status: 'used' } })
     await until('they are told', async () => (await host.heard('main')).length === 1)
-    expect(await host.heard('main')).toEqual(['Operator may not decide that; ann may.'])
+    expect(await host.heard('main')).toEqual(['Operator may not decide this. Ask ann.'])
     await until('they are told', async () => (await host.heard('family')).length === 1)
     expect(await host.heard('family')).toEqual(['Nothing waits here under this code.'])
     expect(await host.click('family', id, { decision: 'allow' })).toMatchObject({ status: 404 })

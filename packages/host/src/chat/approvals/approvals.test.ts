@@ -34,7 +34,6 @@ interface Options {
 async function open(options: Options = {}) {
   const called: unknown[] = []
   let looks = 0
-  let heldCommands: HeldCommands | undefined
   const mailer = defineService({
     name: 'mailer',
     tools: {
@@ -55,6 +54,14 @@ async function open(options: Options = {}) {
     isOffline: () => false,
     approvalMs: options.approvalMs ?? 600_000,
   }
+  // It needs the chats, and they need it.
+  let reviewer: HeldCommands
+  const heldCommands: HeldCommands = {
+    take: (request, signal) => reviewer.take(request, signal),
+    release: (seq, decision, along) => reviewer.release(seq, decision, along),
+    deny: (seq, decision, along) => reviewer.deny(seq, decision, along),
+    refuse: (seq, error) => reviewer.refuse(seq, error),
+  }
   const host = await openChats({
     groups,
     directory: options.directory,
@@ -64,15 +71,15 @@ async function open(options: Options = {}) {
     channels: [
       { name: 'text', reaches: jid => jid.startsWith('text:'), messageLimit: 100, send: async () => {} },
     ],
-    guard: { rules, heldCommands: () => heldCommands },
+    guard: { rules, heldCommands },
   })
   const { store, chats, requestQueue, jidOf } = host
   const { approvals } = chats
   if (!approvals) throw new Error('there are no approvals')
-  heldCommands = createHeldCommands({
+  reviewer = createHeldCommands({
     store,
     commands: createCommands(kernelCommands),
-    requestQueue: () => requestQueue,
+    requestQueue,
     effects: { apply: host.apply, decided: () => {} },
     rules,
     context: host.context,
@@ -373,8 +380,8 @@ describe('what is said in the chat', () => {
     // Nobody is the operator because they say so.
     expect(host.say('main', `allow ${code}`, { ...operator, channel: 'webhook' })).toMatchObject({ ok: true })
     expect(host.said('main')).toEqual([
-      'Operator (eve) may not decide that; ann, bob, or the operator may.',
-      'Operator (operator) may not decide that; ann, bob, or the operator may.',
+      'Operator (eve) may not decide this. Ask ann, bob, or the operator.',
+      'Operator (operator) may not decide this. Ask ann, bob, or the operator.',
     ])
     expect(host.click('main', seq, 'allow', 'eve')).toMatchObject({ error: { code: 'forbidden' } })
     expect(host.status(seq)).toBe('open')
@@ -540,7 +547,7 @@ describe('"allow always"', () => {
     isFound = true
     const again = await host.want('main', 'hello')
     expect(again).toMatchObject({
-      why: expect.stringContaining('looks like a secret'),
+      why: 'The conversation has read secrets, and text that strangers may have written. It contains what looks like a secret (key, in text).',
       action: { always: false },
     })
     expect(host.click('main', again.seq, 'always')).toMatchObject({ error: { code: 'wrong_state' } })

@@ -72,10 +72,9 @@ export interface ApprovalsOptions {
   store: Store
   config: Pick<Config, 'groups' | 'timezone' | 'limits'>
   positions: Positions
-  heldCommands(): Pick<HeldCommands, 'release' | 'deny' | 'refuse'> | undefined
-  requestQueue():
-    | Pick<RequestQueue, 'open' | 'isWaiting' | 'isAbandoned' | 'answer' | 'groupGone'>
-    | undefined
+  heldCommands: Pick<HeldCommands, 'release' | 'deny' | 'refuse'>
+  /** undefined: nothing waits */
+  requestQueue: Pick<RequestQueue, 'open' | 'isWaiting' | 'isAbandoned' | 'answer' | 'groupGone'> | undefined
   /** there is something new to show of it */
   changed(row: ApprovalRow): void
   /** there is something to deliver */
@@ -105,11 +104,11 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     choose(chat, id, spoken, person) {
       const row = byId(store.approvals, id)
       if (!row || !isShownIn(config, row, chat)) {
-        return refused('not_found', 'Nothing of this id waits in this chat.')
+        return refused('not_found', 'No approval with this id in this chat.')
       }
       if (!mayDecide(config, row.group, person)) {
         const who = deciders(config, row.group)
-        return refused('forbidden', `${nameOf(person)} may not decide that; ${who} may.`)
+        return refused('forbidden', `${nameOf(person)} may not decide this. Ask ${who}.`)
       }
       // The console can show all of it; a message on a platform cannot.
       const isPart = person.channel !== 'web' && row.action.payload.more > 0
@@ -118,7 +117,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     },
     decide(which, spoken) {
       const row = findApproval(store.approvals, which)
-      if (!row) return refused('not_found', 'Nothing has this id, and nothing that waits has this code.')
+      if (!row) return refused('not_found', 'No approval with this id or code.')
       return settle(row, spoken, operator)
     },
     wholeOf({ seq }) {
@@ -138,7 +137,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       close(row, outcome, held && digestOf(held.action))
     },
     mend() {
-      const requestQueue = options.requestQueue()
+      const { requestQueue } = options
       const held = (requestQueue?.open() ?? []).filter(({ kind }) => kind === 'held')
       for (const { seq, group } of held) {
         const row = store.approvals.approval(seq)

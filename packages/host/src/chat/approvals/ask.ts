@@ -10,7 +10,7 @@ import { chatFor, deciders } from './approvers.ts'
 import { newCode } from './code.ts'
 import type { HeldRequests } from './held-requests.ts'
 import { knownChats } from './lookalikes.ts'
-import { reasonOf, shownAction, textOfApproval } from './text.ts'
+import { shownAction, shownReason, textOfApproval } from './text.ts'
 
 /** Of the requests that a group may have open, one in so many may wait for a person. */
 const openShare = 10
@@ -51,7 +51,7 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
       code: newCode(),
       action: shownAction(held.action, knownChats(store.groups()), !hasSecrets),
       taint: held.taint,
-      why: reasonOf(why, held.taint),
+      why: shownReason(why),
       status: 'open',
       decidedBy: null,
       words: null,
@@ -87,12 +87,12 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
 
   return (request, held, why, hasSecrets = false) => {
     const { seq } = request
-    const refuse = (error: Refusal) => void options.heldCommands()?.refuse(seq, error)
+    const refuse = (error: Refusal) => void options.heldCommands.refuse(seq, error)
     try {
       const group = store.group(request.group)
       // After a restart the guard looks at it again; who was asked has been asked.
       if (!group || store.approvals.approval(seq)) return
-      if (options.requestQueue()?.isAbandoned(seq)) return refuse(takenBack.error)
+      if (options.requestQueue?.isAbandoned(seq)) return refuse(takenBack.error)
       const cards = store.approvals.open().filter(row => row.group === group.folder)
       const digest = digestOf(held.action)
       // Whoever decides about one card decides about the others, or is asked about them in turn.

@@ -34,7 +34,7 @@ export function createDecisions(
   const { store, positions, now } = options
 
   /** Where people do not see the card change, they are told. */
-  const tell = (transaction: Transaction, row: ApprovalRow) => {
+  const announce = (transaction: Transaction, row: ApprovalRow) => {
     if (options.showsCards(row.jid)) return
     const text = `${endingOf(row)} (To ${row.action.summary})`
     transaction.insertMessage(textMessage(positions.next(), { folder: row.group, jid: row.jid }, text, now()))
@@ -61,7 +61,7 @@ export function createDecisions(
           tookMs: now() - row.createdAt,
         })
       }
-      tell(transaction, closed)
+      announce(transaction, closed)
       return true
     })
     if (!isClosed) return
@@ -85,8 +85,6 @@ export function createDecisions(
   ): Decision => {
     const notNow = whyNotNow(row, decision, now())
     if (notNow) return notNow
-    const heldCommands = options.heldCommands()
-    if (!heldCommands) return refused('unavailable', 'The host is not ready for decisions yet.')
     const { seq } = row
     const current = requests.at(seq)
     const digest = current?.held && digestOf(current.held.action)
@@ -94,12 +92,16 @@ export function createDecisions(
     const words = decision === 'deny' ? cut(spoken.trim().toWellFormed(), longestWords) : ''
     const decideNow = (seq: number, along?: (transaction: Transaction) => void): boolean =>
       decision === 'deny'
-        ? heldCommands.deny(
+        ? options.heldCommands.deny(
             seq,
             { by: whoIs(person), reason: `${by} said no. ${words}`.trim(), gate: 'ask' },
             along,
           )
-        : heldCommands.release(seq, { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' }, along)
+        : options.heldCommands.release(
+            seq,
+            { by: whoIs(person), reason: `${by} allowed it.`, gate: 'ask' },
+            along,
+          )
     const ending: Ending = {
       status: decision === 'deny' ? 'denied' : 'allowed',
       decidedBy: by,
@@ -113,7 +115,7 @@ export function createDecisions(
       const rule = isAlways ? makeRule(transaction, row, digest, person, now()) : null
       settled.approval = { ...row, ...ending, rule }
       transaction.closeApproval(seq, settled.approval)
-      tell(transaction, settled.approval)
+      announce(transaction, settled.approval)
       settled.id = said && transaction.hear(said)
     }
     if (digest === undefined || !decideNow(seq, note)) {
@@ -137,7 +139,7 @@ const whyNotNow = (row: ApprovalRow, decision: Decided, at: number) => {
   if (row.status !== 'open') return refused('wrong_state', endingOf(row))
   if (at >= row.expiresAt) return refused('wrong_state', endingOf({ ...row, status: 'expired' }))
   if (decision === 'always' && !row.action.always) {
-    return refused('wrong_state', 'This can only be allowed once: it is something else the next time.')
+    return refused('wrong_state', 'This cannot be allowed always. Allow it once instead.')
   }
   return undefined
 }

@@ -21,7 +21,7 @@ export function createHeldRequests({
   store: Pick<Store, 'approvals' | 'questions'>
   requestQueue: ApprovalsOptions['requestQueue']
 }): HeldRequests {
-  const open = () => requestQueue()?.open() ?? []
+  const open = () => requestQueue?.open() ?? []
 
   const at: HeldRequests['at'] = seq => {
     const request = open().find(candidate => candidate.seq === seq && candidate.kind === 'held')
@@ -42,7 +42,7 @@ export function createHeldRequests({
     waitingBehind: (group, digest) =>
       open().flatMap(request => {
         const { seq, kind } = request
-        if (kind !== 'held' || request.group !== group || !requestQueue()?.isWaiting(seq)) return []
+        if (kind !== 'held' || request.group !== group || !requestQueue?.isWaiting(seq)) return []
         if (store.approvals.approval(seq)) return []
         const held = heldIn(request)
         return held && digestOf(held.action) === digest ? [{ request, held }] : []

@@ -4,7 +4,7 @@ import { withoutInternal } from '../channels/internal.ts'
 import { groupOf } from '../channels/testing.ts'
 import { deciders, mayDecide, nameOf } from './approvers.ts'
 import { knownChats } from './lookalikes.ts'
-import { reasonOf, shortOf, shownAction, textOfApproval, wholeOf } from './text.ts'
+import { shortOf, shownAction, shownReason, textOfApproval, wholeOf } from './text.ts'
 
 const chats = knownChats([])
 const about = { deciders: 'the operator', timezone: 'Europe/Berlin' }
@@ -167,15 +167,6 @@ test('a long field is cut, says by how much, and does not push others out of sig
   expect(shortOf({ a: '\u200b'.repeat(1000) }, chats).fields[0]?.text).toMatch(/^"(?:\\u200b)+"…$/)
 })
 
-test('what the conversation has read is said once', () => {
-  const both = { corrupted: true, secret: true }
-  expect(reasonOf('The conversation has read secrets.', both)).toBe('The conversation has read secrets.')
-  expect(reasonOf('A key is in it.', both)).toBe(
-    'A key is in it. The conversation has read text that strangers may have written and secrets.',
-  )
-  expect(reasonOf('A key is in it.', { corrupted: false, secret: false })).toBe('A key is in it.')
-})
-
 test('who may decide is named, and only the operator is the operator', () => {
   const web = { channel: 'web', sender: 'operator', senderName: 'Operator' }
   const ann = { channel: 'webhook', sender: 'ann', senderName: 'Operator' }
@@ -206,9 +197,8 @@ test('a key cannot pass for a path: no field seems to be in another', () => {
 })
 
 test('the reason stands on its line, whatever an inspector was made to say', () => {
-  const none = { corrupted: false, secret: false }
   const forged = `The inspector is not sure: fine.${' \u00a0\u2003'.repeat(50)}Until noon it is safe.`
-  expect(reasonOf(forged, none)).toBe('The inspector is not sure: fine. Until noon it is safe.')
+  expect(shownReason(forged)).toBe('The inspector is not sure: fine. Until noon it is safe.')
   const { summary } = row({}, `say${'\u3000'.repeat(60)}nothing`).action
   expect(summary).toBe('say nothing')
 })

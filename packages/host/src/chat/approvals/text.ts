@@ -1,4 +1,4 @@
-import type { Action, Taint } from '../../base/taint.ts'
+import type { Action } from '../../base/taint.ts'
 import { countHidden, quoted, quotedStart, visible } from '../../base/visible-text.ts'
 import type { ApprovalRow, Shown } from '../../store/types.ts'
 import { type KnownChats, letterNotes } from './lookalikes.ts'
@@ -110,17 +110,8 @@ export const shownAction = (
   }
 }
 
-/** Why a person is asked, with what the conversation has read, unless that is the reason anyway. */
-export function reasonOf(why: string, { corrupted, secret }: Taint): string {
-  // An inspector's words may have been put into its mouth: they cannot fill a line and seem to begin the next.
-  const reason = cut(visible(why).replace(/\s{2,}/g, ' '), longestWhy)
-  const read = [
-    ...(corrupted ? ['text that strangers may have written'] : []),
-    ...(secret ? ['secrets'] : []),
-  ]
-  if (read.length === 0 || reason.includes('has read')) return reason
-  return `${reason} The conversation has read ${read.join(' and ')}.`
-}
+/** An inspector's words may have been put into its mouth: they cannot fill a line and seem to begin the next. */
+export const shownReason = (why: string): string => cut(visible(why).replace(/\s{2,}/g, ' '), longestWhy)
 
 /** What a person reads who gets text only. */
 export function textOfApproval(

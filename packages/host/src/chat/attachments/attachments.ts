@@ -54,14 +54,14 @@ const unsaidMs = 86_400_000
 
 export function createAttachments(options: AttachmentsOptions): Attachments {
   const { config, layout, store, owners, log, now } = options
-  const shelf = createAttachmentFiles(layout.files)
+  const fileStore = createAttachmentFiles(layout.files)
   const limit = config.limits.attachmentBytes
   const space = config.keep.fileBytes
   const folderOf = (group: string) => join(layout.groups, group)
   let sweeping: NodeJS.Timeout | undefined
 
   const makeRoom = async (group: string, bytes: number) => {
-    await shelf.drop(store.files.trim(group, Math.max(0, space - bytes)))
+    await fileStore.drop(store.files.trim(group, Math.max(0, space - bytes)))
     if (store.files.total(group) + bytes > space) {
       throw new ServiceRefusal(
         'quota_exceeded',
@@ -73,7 +73,7 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
   const sweep = () => {
     try {
       store.files.prune(now() - unsaidMs)
-      shelf.sweep(id => store.files.file(id) !== undefined)
+      fileStore.sweep(id => store.files.file(id) !== undefined)
     } catch (error) {
       log.error({ err: error }, 'old files could not be removed; it is tried again in an hour')
     }
@@ -81,14 +81,14 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
 
   const work = createSendWork({
     ...options,
-    shelf,
+    fileStore,
     limit,
     folderOf: group => ({ path: folderOf(group), reader: owners(group) }),
     makeRoom,
   })
 
   const contentOf = async (id: string): Promise<FileHandle> => {
-    const handle = await shelf.open(id)
+    const handle = await fileStore.open(id)
     if (!handle) throw new ServiceRefusal('not_found', 'This file is no longer kept: choose it again.')
     return handle
   }
@@ -97,16 +97,16 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
     limit,
     work,
     async receive(group, given, content) {
-      const { id, type, bytes } = await shelf.make(content, limit)
+      const { id, type, bytes } = await fileStore.make(content, limit)
       try {
         await makeRoom(group.folder, bytes)
         const file = { id, name: shownName(given), type, bytes }
         const { folder, jid } = group
         store.files.insert({ ...file, group: folder, jid, direction: 'in', message: null, createdAt: now() })
-        shelf.keep([id])
+        fileStore.keep([id])
         return file
       } catch (error) {
-        await shelf.drop([id])
+        await fileStore.drop([id])
         throw error
       }
     },
@@ -149,11 +149,11 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
     async open(id) {
       const file = store.files.file(id)
       if (!file || !store.groups().some(({ jid }) => jid === file.jid)) return undefined
-      const handle = await shelf.open(id)
+      const handle = await fileStore.open(id)
       return handle && { file, handle }
     },
     async read(id) {
-      const handle = await shelf.open(id)
+      const handle = await fileStore.open(id)
       return handle?.readFile().finally(() => handle.close())
     },
     start() {

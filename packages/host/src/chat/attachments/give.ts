@@ -20,7 +20,7 @@ export async function putInFolder(
   content: AsyncIterable<Uint8Array>,
   owner: Owner | undefined,
 ): Promise<void> {
-  const directory = pinAttachments(folder, owner)
+  const directory = openAttachments(folder, owner)
   try {
     const path = join(directory.path, name)
     const handle = await create(path)
@@ -62,7 +62,7 @@ async function create(path: string): Promise<FileHandle> {
   return open(path, flags, 0o600)
 }
 
-function pinAttachments(folder: string, owner: Owner | undefined): DirectoryHandle {
+function openAttachments(folder: string, owner: Owner | undefined): DirectoryHandle {
   const parent = openDirectory(folder)
   if (typeof parent === 'string') {
     throw new ServiceRefusal('wrong_state', 'The group has no folder to put files into.')

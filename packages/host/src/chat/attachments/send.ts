@@ -2,7 +2,7 @@ import { type Outcome, payloads } from '@hatchway/protocol'
 import { errorCode } from '@hatchway/spool'
 import { z } from 'zod'
 import type { Fault } from '../../base/fault.ts'
-import { createTurns } from '../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { done } from '../../base/outcome.ts'
 import { sendMessage } from '../../commands/messages.ts'
 import { authorise } from '../../commands/policy/permissions.ts'
@@ -20,7 +20,7 @@ import { type Folder, takeFile } from './take.ts'
 export interface SendOptions {
   store: Store
   positions: Positions
-  shelf: AttachmentFiles
+  fileStore: AttachmentFiles
   /** of one file */
   limit: number
   folderOf(group: string): Folder
@@ -48,9 +48,9 @@ const timeoutMs = 3_600_000
  * the request become durable together, so that after a crash it is either all done, or done again from the beginning.
  */
 export function createSendWork(options: SendOptions): Work {
-  const { store, shelf, now } = options
+  const { store, fileStore, now } = options
   /** by group: one message at a time, so that what is being copied is bounded too */
-  const turns = createTurns()
+  const queue = createWorkQueue()
 
   const copy = async (
     { attachments, approved }: Input,
@@ -63,7 +63,7 @@ export function createSendWork(options: SendOptions): Work {
       try {
         const copied = copies.reduce((sum, { bytes }) => sum + bytes, 0)
         await options.makeRoom(group.folder, copied + file.bytes)
-        const { id, type, bytes, sha256 } = await shelf.make(file.content, file.bytes)
+        const { id, type, bytes, sha256 } = await fileStore.make(file.content, file.bytes)
         copies.push({ id, name: shownName(name ?? file.name), type, bytes })
         if (approved && approved.attachments[i]?.sha256 !== sha256) {
           throw new ServiceRefusal(
@@ -88,7 +88,7 @@ export function createSendWork(options: SendOptions): Work {
     if (!findSecrets || approved || jid === group.jid) return
     for (const { id, name, type, bytes } of copies) {
       if (!isSearched({ type, bytes })) continue
-      const handle = await shelf.open(id)
+      const handle = await fileStore.open(id)
       const text = await handle?.readFile('utf8').finally(() => handle.close())
       const [secret] = await findSecrets({ text }, { group: group.folder, signal })
       if (!secret) continue
@@ -118,7 +118,7 @@ export function createSendWork(options: SendOptions): Work {
       options.fault('copied')
       outcome = commit(options, input, context, copies)
     } catch (error) {
-      await shelf.drop(copies.map(({ id }) => id))
+      await fileStore.drop(copies.map(({ id }) => id))
       if (error instanceof ServiceRefusal || context.signal.aborted) throw error
       // What the system says about our own directories is not for an agent.
       context.log.error({ err: error }, 'files could not be sent')
@@ -126,11 +126,11 @@ export function createSendWork(options: SendOptions): Work {
     }
     const ids = copies.map(({ id }) => id)
     if (!outcome) {
-      await shelf.drop(ids)
+      await fileStore.drop(ids)
       throw new ServiceRefusal('cancelled', 'The request was taken back.')
     }
     options.fault('attached')
-    shelf.keep(ids)
+    fileStore.keep(ids)
     options.apply([{ kind: 'request_over', seq: context.seq, outcome }, { kind: 'message_queued' }])
     return outcome
   }
@@ -142,7 +142,7 @@ export function createSendWork(options: SendOptions): Work {
     evidence: (given, context) => evidenceOf(given, context, options),
     async call(given, context) {
       const input = inputSchema.parse(given)
-      const outcome = await turns.run(context.group.folder, context.signal, () => send(input, context))
+      const outcome = await queue.run(context.group.folder, context.signal, () => send(input, context))
       return outcome.ok ? outcome.result : {}
     },
   }

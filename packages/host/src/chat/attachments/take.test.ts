@@ -36,13 +36,13 @@ function open({ uid }: { uid?: number } = {}) {
   mkdirSync(path, { recursive: true })
   mkdirSync(files)
   writeFileSync(join(home, 'secret'), 'of the host')
-  const shelf = createAttachmentFiles(files)
+  const fileStore = createAttachmentFiles(files)
   const folder = { path, reader: uid === undefined ? undefined : { uid, gid: uid } }
   return {
     home,
     path,
     files,
-    shelf,
+    fileStore,
     write(name: string, content: string | Buffer) {
       mkdirSync(dirname(join(path, name)), { recursive: true })
       writeFileSync(join(path, name), content)
@@ -52,7 +52,7 @@ function open({ uid }: { uid?: number } = {}) {
       const file = await takeFile(folder, name, limit)
       let part = 0
       try {
-        const copied = await shelf.make(
+        const copied = await fileStore.make(
           (async function* () {
             for await (const chunk of file.content) {
               yield chunk

@@ -91,7 +91,7 @@ export async function openChats(options: {
   /** what goes along with messages */
   files?: (store: Store, positions: Positions) => Attachments
   /** left out: nothing is held */
-  guard?: { rules: GuardRules; heldCommands(): HeldCommands | undefined }
+  guard?: { rules: GuardRules; heldCommands: HeldCommands }
 }) {
   const { groups, questionMs = 600_000, services = [], channels = [], guard } = options
   const { directory, store, kill, isOpen } = await openGroups(groups, options.directory)
@@ -99,23 +99,6 @@ export async function openChats(options: {
   const positions = createPositions(store)
   const sent: { id: string; outcome: Outcome }[] = []
   let kicks = 0
-  const chats = createChats({
-    store,
-    config: configSchema.parse({ timezone: 'UTC', ...options.config }),
-    retries: createRetries({ log: log, now: Date.now }),
-    log,
-    now: Date.now,
-    kick: () => {
-      kicks++
-    },
-    requestQueue: () => requestQueue,
-    positions,
-    said: options.said ?? (() => {}),
-    perform: async () => ({ ok: true, result: {} }),
-    ...(options.files && { files: options.files(store, positions) }),
-    ...(guard && { guard: { heldCommands: guard.heldCommands } }),
-    channels,
-  })
   const catalogue = createCatalogue({ services, log, changed: () => {} })
   const requestQueue = createRequestQueue({
     catalogue,
@@ -132,12 +115,29 @@ export async function openChats(options: {
     timezone: 'UTC',
     log,
     now: Date.now,
-    held: (request, signal) => guard?.heldCommands()?.take(request, signal),
+    held: (request, signal) => guard?.heldCommands.take(request, signal),
     isAsked: seq => chats.approvals?.isAsked(seq) === true,
     answered: (request, outcome) => {
       chats.questions.over(request, outcome)
       chats.approvals?.over(request, outcome)
     },
+  })
+  const chats = createChats({
+    store,
+    config: configSchema.parse({ timezone: 'UTC', ...options.config }),
+    retries: createRetries({ log: log, now: Date.now }),
+    log,
+    now: Date.now,
+    kick: () => {
+      kicks++
+    },
+    requestQueue,
+    positions,
+    said: options.said ?? (() => {}),
+    perform: async () => ({ ok: true, result: {} }),
+    ...(options.files && { files: options.files(store, positions) }),
+    ...(guard && { guard }),
+    channels,
   })
   onTestFinished(async () => {
     if (isOpen()) await requestQueue.stop()

@@ -129,6 +129,13 @@ export interface Delivered {
   id: string
 }
 
+/** What a person does on the platform's own app before it lets us in. */
+export interface Confirmation {
+  /** `qr`: a text to scan as a QR code; `code`: a text to type */
+  kind: 'qr' | 'code'
+  value: string
+}
+
 export interface ChannelStatus {
   isConnected: boolean
   /** milliseconds since 1970: since when it is, or is not */
@@ -137,6 +144,8 @@ export interface ChannelStatus {
   lastError?: string | undefined
   /** messages are held back until then, as the platform has asked for it */
   limitedUntil?: number | undefined
+  /** the channel waits for a person; the value changes from time to time, and is for the operator alone */
+  confirm?: Confirmation | undefined
 }
 
 /** A way to people. `send` is fulfilled when the message is delivered, and rejected when it has to be tried again. */

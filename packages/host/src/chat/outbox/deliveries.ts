@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { createTurns } from '../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../base/keyed-queue.ts'
 import type { Change, MessageRow, Store } from '../../store/types.ts'
 import type { Channel } from '../channels/types.ts'
 import { attempt, type Lookup } from './delivery.ts'
@@ -30,7 +30,7 @@ export function createDeliveries(options: {
   note(message: MessageRow, change: Change): void
 }): Deliveries {
   const { store, channelOf, lookup, lanes, log, now, note } = options
-  const turns = createTurns({ perKey: chatsAtOnce })
+  const queue = createWorkQueue({ perKey: chatsAtOnce })
   let isStopped = false
 
   /** The first message of a lane, and then the next ones, as long as all goes well. */
@@ -54,15 +54,12 @@ export function createDeliveries(options: {
     const channel = channelOf(lane.jid)
     lane.isBusy = true
     try {
-      do await turns.run(channel?.name ?? '', undefined, () => serve(lane, channel))
+      do await queue.run(channel?.name ?? '', undefined, () => serve(lane, channel))
       while (!isStopped && lane.ids.length > 0 && lane.notBefore <= now())
     } catch (error) {
       if (isStopped) return
       lane.notBefore = now() + failedPauseMs
-      log.error(
-        { err: error, jid: lane.jid },
-        'the messages of a chat could not be seen to; it is tried again',
-      )
+      log.error({ err: error, jid: lane.jid }, 'messages of a chat could not be delivered; retrying')
     } finally {
       lane.isBusy = false
     }
@@ -72,7 +69,7 @@ export function createDeliveries(options: {
     begin: () => lanes.ready(now()).map(serveInTurns),
     stop() {
       isStopped = true
-      return turns.stop(new Error('The host is stopping.'))
+      return queue.stop(new Error('The host is stopping.'))
     },
   }
 }

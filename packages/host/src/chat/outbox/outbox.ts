@@ -38,7 +38,7 @@ const patienceMs = 25
 const parkedMs = 3_600_000
 const triedParkedMs = 60_000
 const farewellMs = 2000
-const firstLook = 1000
+const firstScan = 1000
 
 export function createOutbox(options: {
   store: Store
@@ -58,14 +58,14 @@ export function createOutbox(options: {
   let timerAt = 0
   /** A look that found something is followed by a pause, whoever kicks; after it, whoever says something is not kept waiting. */
   let restsUntil = 0
-  let look: Promise<void> | undefined
+  let scan: Promise<void> | undefined
   let hasBegun = false
   let stopped = false
 
   const note = (message: MessageRow, change: Change) => {
     unsaved.set(message.id, { message, change, told: true })
     // While a look is under way it settles this too; otherwise everybody has stopped waiting for it.
-    if (!look && !stopped) wakeIn(gatherMs)
+    if (!scan && !stopped) wakeIn(gatherMs)
     if (change.error === null) return
     const { group, jid, id } = message
     const failed = change.status === 'failed'
@@ -87,7 +87,7 @@ export function createOutbox(options: {
 
   /** Whatever an earlier process had tried or parked is in a lane before anything new is. */
   const remember = () => {
-    for (let limit = firstLook; ; limit *= 4) {
+    for (let limit = firstScan; ; limit *= 4) {
       const old = store.dueMessages(Number.MAX_SAFE_INTEGER, limit).filter(({ attempts }) => attempts > 0)
       if (old.length === limit) continue
       for (const message of old.toSorted((a, b) => a.id - b.id)) lanes.admit(message)
@@ -96,7 +96,7 @@ export function createOutbox(options: {
   }
 
   /** how long to pause before looking again */
-  const lookOnce = async (): Promise<number> => {
+  const scanOnce = async (): Promise<number> => {
     if (!hasBegun) remember()
     hasBegun = true
     const busy = intakeIsBusy()
@@ -132,13 +132,13 @@ export function createOutbox(options: {
     timerAt = at
     timer = setTimeout(() => {
       timer = undefined
-      look = lookOnce()
+      scan = scanOnce()
         .catch(error => {
           log.error({ err: error }, 'the outbox could not be worked on; it is tried again')
           return idlePauseMs
         })
         .then(pause => {
-          look = undefined
+          scan = undefined
           if (!stopped) wakeIn(unsaved.size > 0 ? Math.min(pause, busyPauseMs) : pause)
         })
     }, ms)
@@ -146,12 +146,12 @@ export function createOutbox(options: {
 
   return {
     kick() {
-      if (!stopped && !look) wakeIn(Math.max(0, restsUntil - performance.now()))
+      if (!stopped && !scan) wakeIn(Math.max(0, restsUntil - performance.now()))
     },
     async stop() {
       stopped = true
       clearTimeout(timer)
-      await look
+      await scan
       await within(farewellMs, deliveries.stop())
       try {
         save()

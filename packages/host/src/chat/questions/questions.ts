@@ -42,7 +42,8 @@ interface Meant {
 
 export interface QuestionsOptions {
   store: QuestionStore
-  requestQueue(): Pick<RequestQueue, 'answer' | 'open' | 'groupGone'> | undefined
+  /** undefined: agents cannot ask people */
+  requestQueue: Pick<RequestQueue, 'answer' | 'open' | 'groupGone'> | undefined
   isRegistered(folder: string): boolean
   /** there is something new to show of it */
   changed(row: QuestionRow): void
@@ -53,8 +54,7 @@ export function createQuestions(options: QuestionsOptions): Questions {
   const { store, now } = options
 
   /** false: it is over */
-  const settle = (row: QuestionRow): boolean =>
-    options.requestQueue()?.answer(row.seq, outcomeOf(row)) ?? false
+  const settle = (row: QuestionRow): boolean => options.requestQueue?.answer(row.seq, outcomeOf(row)) ?? false
 
   const withAnswers = (row: QuestionRow, answers: Meant['answers'], by: string): QuestionRow => {
     const all = row.answers.map((before, index) => {
@@ -75,12 +75,8 @@ export function createQuestions(options: QuestionsOptions): Questions {
   /** Its request is over, and the card does not show it yet. */
   const closeLate = (row: QuestionRow) => {
     // What is still in the request queue is decided, and we are told in a moment.
-    const isOnDesk =
-      options
-        .requestQueue()
-        ?.open()
-        .some(({ seq }) => seq === row.seq) ?? true
-    if (!isOnDesk) close(row, store.outcome(row.seq))
+    const isInQueue = options.requestQueue?.open().some(({ seq }) => seq === row.seq) ?? true
+    if (!isInQueue) close(row, store.outcome(row.seq))
   }
 
   return {
@@ -139,7 +135,7 @@ export function createQuestions(options: QuestionsOptions): Questions {
       if (row?.status === 'open') close(row, outcome)
     },
     mend() {
-      const requestQueue = options.requestQueue()
+      const { requestQueue } = options
       const waiting = (requestQueue?.open() ?? []).filter(({ kind }) => kind === 'question')
       for (const { seq, group } of waiting) {
         const row = store.question(seq)

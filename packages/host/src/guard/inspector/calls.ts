@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createTurns } from '../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { abortable } from '../../base/pause.ts'
 import type { Verdict } from '../../base/taint.ts'
 
@@ -44,7 +44,7 @@ export function createCalls({ timeoutMs, cacheMs, now }: CallsOptions): Calls {
   /** the oldest is the first */
   const remembered = new Map<string, { verdict: Verdict; until: number }>()
   const underWay = new Map<string, UnderWay>()
-  const turns = createTurns({ perKey: limits.perGroup, all: limits.atOnce })
+  const queue = createWorkQueue({ perKey: limits.perGroup, all: limits.atOnce })
 
   const remember = (key: string, verdict: Verdict) => {
     if (verdict.verdict === 'unsure' || cacheMs === 0) return
@@ -57,7 +57,7 @@ export function createCalls({ timeoutMs, cacheMs, now }: CallsOptions): Calls {
   const begin = (key: string, asked: Asked): UnderWay => {
     const controller = new AbortController()
     const late = setTimeout(() => controller.abort(tooLate), timeoutMs)
-    const answer = turns
+    const answer = queue
       .run(asked.group, controller.signal, () => asked.call(controller.signal))
       .catch((): Verdict => unsure('The model did not answer in time.', asked.by))
       .then(verdict => {
@@ -87,7 +87,7 @@ export function createCalls({ timeoutMs, cacheMs, now }: CallsOptions): Calls {
       const known = remembered.get(key)
       if (known && known.until > now()) return known.verdict
       let call = underWay.get(key)
-      if (!call && turns.waiting(asked.group) >= limits.waitingPerGroup)
+      if (!call && queue.waiting(asked.group) >= limits.waitingPerGroup)
         return unsure('Too many questions of this group wait for the model.', asked.by)
       call ??= begin(key, asked)
       call.listeners++

@@ -1,4 +1,4 @@
-import { createTurns } from '../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { abortable } from '../../base/pause.ts'
 import { createThread, ThreadFailed } from '../../base/thread.ts'
 
@@ -41,7 +41,7 @@ const unsearched = (kind: string): readonly FoundSecret[] => [{ kind, where: 'pa
 
 export function createSecretSearch(options: SecretSearchOptions = {}): SecretSearch {
   const { patienceMs = 5000, idleMs = 30_000, memoryMb = 256 } = options
-  const turns = createTurns({ all: 1 })
+  const queue = createWorkQueue({ all: 1 })
   const thread = createThread<string, readonly FoundSecret[]>({
     file: new URL('./thread.ts', import.meta.url),
     limitMs: patienceMs,
@@ -63,7 +63,7 @@ export function createSecretSearch(options: SecretSearchOptions = {}): SecretSea
   return {
     findSecrets(payload, { group = '', signal } = {}) {
       // Where nobody waits any longer the thread finishes all the same: it is in nobody's way.
-      const searching = turns.run(group, signal, () => search(payload))
+      const searching = queue.run(group, signal, () => search(payload))
       return signal ? abortable(searching, signal) : searching
     },
     async close() {

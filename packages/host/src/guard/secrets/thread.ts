@@ -8,22 +8,22 @@ import type { FoundSecret } from './search.ts'
 const mostFound = 16
 
 async function search(payload: string): Promise<FoundSecret[]> {
-  let sheet: PayloadIndex
+  let index: PayloadIndex
   try {
-    sheet = indexPayload(JSON.parse(payload))
+    index = indexPayload(JSON.parse(payload))
   } catch (error) {
     if (error instanceof TooMuch) return [{ kind: 'too_large_to_search', where: 'payload' }]
     throw error
   }
   const hits = [
-    ...(await lint(sheet.text)),
-    ...findForms(sheet.text),
-    ...sheet.named.map(value => ({ kind: 'password', value })),
+    ...(await lint(index.text)),
+    ...findForms(index.text),
+    ...index.named.map(value => ({ kind: 'password', value })),
   ]
   const found = new Map<string, FoundSecret>()
   for (const hit of hits) {
-    const value = 'value' in hit ? hit.value : sheet.valueAt(hit.index)
-    const where = sheet.placeOf(value, await isSecret(sheet.keyOf(value)))
+    const value = 'value' in hit ? hit.value : index.valueAt(hit.index)
+    const where = index.placeOf(value, await isSecret(index.keyOf(value)))
     found.set(`${hit.kind} ${where}`, { kind: hit.kind, where })
     if (found.size >= mostFound) break
   }

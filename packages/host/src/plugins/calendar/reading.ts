@@ -1,4 +1,4 @@
-import { createTurns } from '../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { createThread, ThreadFailed } from '../../base/thread.ts'
 import type { Range } from './days.ts'
 import type { Expanded } from './expand.ts'
@@ -48,7 +48,7 @@ export function createReader(options: ReaderOptions = {}): Reader {
   const { patienceMs = 5000, startMs = 30_000, jobMs = 45_000, mostStalls = 3 } = options
   const { threads = 2, memoryMb = 256 } = options
   /** one of each group: nobody's calendar keeps another group waiting */
-  const turns = createTurns({ all: threads })
+  const queue = createWorkQueue({ all: threads })
 
   const readAll = async ({ texts, ...job }: ReadingJob, signal: AbortSignal): Promise<ReadingResult[]> => {
     const thread = createThread<string, ReadingResult>({
@@ -80,6 +80,6 @@ export function createReader(options: ReaderOptions = {}): Reader {
 
   return {
     read: (job, group, signal) =>
-      job.texts.length === 0 ? Promise.resolve([]) : turns.run(group, signal, () => readAll(job, signal)),
+      job.texts.length === 0 ? Promise.resolve([]) : queue.run(group, signal, () => readAll(job, signal)),
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ChannelAnswer, channelAddedAnswer, channelsAnswer, removedAnswer } from '../../api/answers.ts'
 import { ApiError } from '../../api/failure.ts'
-import { type Route, routesOf } from '../../api/route.ts'
+import { type Caller, type Route, routesOf } from '../../api/route.ts'
 import { isoOf } from '../../store/entities/instant.ts'
 import type { Added, ChannelManager, ListedChannel } from './manager.ts'
 
@@ -9,7 +9,10 @@ const route = routesOf<ChannelManager>('chat')
 
 const named = z.object({ name: z.string() })
 
-const shown = ({ kind, isInstalled, isAdded, status, problem }: ListedChannel): ChannelAnswer => ({
+const shown = (
+  { kind, isInstalled, isAdded, status, problem }: ListedChannel,
+  role: Caller['role'],
+): ChannelAnswer => ({
   name: kind.name,
   title: kind.title,
   installed: isInstalled,
@@ -19,6 +22,8 @@ const shown = ({ kind, isInstalled, isAdded, status, problem }: ListedChannel): 
   last_error: status?.lastError ?? null,
   limited_until: status?.limitedUntil === undefined ? null : isoOf(status.limitedUntil),
   problem: problem ?? null,
+  // Whoever confirms it has their own account linked to the assistant.
+  confirm: (role === 'admin' ? status?.confirm : undefined) ?? null,
   questions: kind.questions.map(({ key, question, isSecret = false }) => ({
     key,
     question,
@@ -37,7 +42,7 @@ export const channelRoutes: readonly Route<ChannelManager>[] = [
     summary: 'The chat apps there are, and how those are that were added',
     role: 'viewer',
     answer: channelsAnswer,
-    handle: manager => manager.list().map(shown),
+    handle: (manager, { caller }) => manager.list().map(channel => shown(channel, caller.role)),
   }),
   route.post('/channels', {
     summary: 'Add a chat app: its settings are tried, kept and used from now on',

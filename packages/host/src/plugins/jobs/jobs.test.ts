@@ -222,7 +222,7 @@ test('only the main group, only within the configuration, and once for one reque
     const { error } = await host.ask('main', 'schedule_host_job', { ...job, cwd })
     answers.add(`${error?.code} ${error?.message}`)
   }
-  expect([...answers]).toEqual(['forbidden cwd: is no directory that hostJobs.directories allows.'])
+  expect([...answers]).toEqual(['forbidden cwd: is not a directory that hostJobs.directories allows.'])
   expect(await code({ user: isRoot ? 'root' : 'nobody' })).toBe('forbidden')
   expect(await code({ timeout_seconds: 61 })).toBe('invalid_field')
   expect(await code({ command: 'a\u0000b' })).toBe('invalid_field')
@@ -394,7 +394,7 @@ test('a job runs with the rights of the moment', async () => {
     async () =>
       expect(await host.task(id)).toMatchObject({
         status: 'paused',
-        last_result: 'cwd: is no directory that hostJobs.directories allows.',
+        last_result: 'cwd: is not a directory that hostJobs.directories allows.',
       }),
     patience,
   )

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { HostJob, Task } from '@hatchway/protocol'
-import { createTurns } from '../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { authorise } from '../../commands/policy/permissions.ts'
 import type { CommandDefinition } from '../../commands/types.ts'
 import type { BuiltInHost } from '../../plugin-api/types.ts'
@@ -40,7 +40,7 @@ export function createJobs({ host, rules, command, table }: JobsOptions): Requir
   const { settings, store, environment, retries, log } = host
   const now = () => host.now().getTime()
   const own = ownAccount()
-  const turns = createTurns({ perKey: settings.atOnce })
+  const queue = createWorkQueue({ perKey: settings.atOnce })
   const running = new Map<string, RunningJob>()
   const stopping = new AbortController()
   /** marks our processes; known before anything runs */
@@ -124,7 +124,7 @@ export function createJobs({ host, rules, command, table }: JobsOptions): Requir
     },
     async run(occurrence, task, begin) {
       try {
-        return await turns.run('', stopping.signal, async () => {
+        return await queue.run('', stopping.signal, async () => {
           const pipe = await openOutputPipe()
           try {
             return await work(occurrence, task, begin, pipe)

@@ -27,12 +27,12 @@ export function createJobRules(
     if (own.uid === 0 && users.length === 0) {
       return refused(
         'unavailable',
-        'This host runs as root and its hostJobs.users names nobody whom jobs may run as.',
+        'This host runs as root, so hostJobs.users has to name the users that jobs may run as.',
       )
     }
     if (user === null) return undefined
     if (!(users.length === 0 ? user === own.name : users.includes(user))) {
-      return refused('forbidden', 'user: is none that hostJobs.users allows.')
+      return refused('forbidden', 'user: is not in hostJobs.users.')
     }
     return own.uid === 0 || user === own.name
       ? undefined
@@ -42,7 +42,7 @@ export function createJobRules(
   return {
     settle(job) {
       if (usualDirectory === undefined) {
-        return refused('unavailable', 'This host’s hostJobs.directories names no directory to run jobs in.')
+        return refused('unavailable', 'No directory is configured for host jobs. Set hostJobs.directories.')
       }
       const user = job.user ?? users[0] ?? null
       const problem = problemWithUser(user)
@@ -53,7 +53,7 @@ export function createJobRules(
       const cwd = allowed(resolve(usualDirectory, job.cwd ?? ''), directories)
       // The same words whether it is elsewhere or nowhere: which directories there are is not told this way.
       return cwd === undefined
-        ? refused('forbidden', 'cwd: is no directory that hostJobs.directories allows.')
+        ? refused('forbidden', 'cwd: is not a directory that hostJobs.directories allows.')
         : ({ ...job, cwd, user } satisfies HostJob)
     },
   }

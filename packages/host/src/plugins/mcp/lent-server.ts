@@ -39,7 +39,7 @@ function lentServer(options: Options): Service {
   let log: Logger | undefined
   let changed = () => {}
 
-  const keeper = createServerLifetime({
+  const lifetime = createServerLifetime({
     ...options,
     limitBytes: messageLimit(settings),
     listed(listed) {
@@ -49,7 +49,7 @@ function lentServer(options: Options): Service {
       shown = showing
       problems = lending.problems
       for (const problem of problems) log?.warn(problem)
-      tools = lending.tools.map(lent => toolOf(keeper, name, lent))
+      tools = lending.tools.map(lent => toolOf(lifetime, name, lent))
       changed()
     },
     changed: () => changed(),
@@ -61,11 +61,11 @@ function lentServer(options: Options): Service {
     async start(context) {
       log = context.log
       changed = context.changed
-      keeper.start(context.log)
+      lifetime.start(context.log)
     },
-    stop: () => keeper.stop(),
+    stop: () => lifetime.stop(),
     state() {
-      const { ok, text } = keeper.state()
+      const { ok, text } = lifetime.state()
       return ok
         ? { ok, text: [`It is up and lends ${count(tools.length)}.`, ...problems].join(' ') }
         : { ok, text }
@@ -86,29 +86,29 @@ function messageLimit({ tools, answerBytes = defaultAnswerBytes }: LentServer): 
   )
 }
 
-const toolOf = (keeper: ServerLifetime, server: string, { remoteName, ...lent }: Lent): LaterTool => ({
+const toolOf = (lifetime: ServerLifetime, server: string, { remoteName, ...lent }: Lent): LaterTool => ({
   ...lent,
   kind: 'later',
   // The server checks its arguments itself, and says more about them than we could.
   check: input => ({ ok: true, input }),
-  call: (input, context) => call(keeper, server, { remoteName, ...lent }, input, context),
+  call: (input, context) => call(lifetime, server, { remoteName, ...lent }, input, context),
 })
 
 async function call(
-  keeper: ServerLifetime,
+  lifetime: ServerLifetime,
   server: string,
   tool: Lent,
   input: unknown,
   context: ServiceContext,
 ) {
   for (let isFirst = true; ; isFirst = false) {
-    const session = await keeper.reach(context.signal)
+    const session = await lifetime.reach(context.signal)
     const outcome = await ask(session, tool, input, context)
     if ('answer' in outcome) return outcome.answer
     const failure = failureOf(outcome.error, session.library)
     // Nobody waits for this one any longer; but the next one should not have to wait for a server that hangs.
     if (context.signal.aborted || failure.code === 'expired' || failure.begun === 'perhaps')
-      keeper.doubt(session)
+      lifetime.doubt(session)
     if (context.signal.aborted) throw context.signal.reason
     if (failure.connection === 'lost') session.close({ why: failure.text, how: 'at once' })
     const ending = failure.connection === 'kept' ? undefined : await session.ending

@@ -76,7 +76,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
       ...markedProcesses('mcp', 'lent', runId).map(entry => entry.pid),
     ]),
   ]
-  const tell = (name: NodeJS.Signals) => {
+  const sendSignal = (name: NodeJS.Signals) => {
     signal(-pid, name)
     for (const member of members()) signal(member, name)
   }
@@ -94,13 +94,13 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
         child.stdin.end()
         await within(graceMs, ended)
         if (!isGone()) {
-          tell('SIGTERM')
+          sendSignal('SIGTERM')
           await until(graceMs, isGone)
         }
       }
       // What forks while it is being ended is met again in the next round.
       await until(killMs, () => {
-        if (!isGone()) tell('SIGKILL')
+        if (!isGone()) sendSignal('SIGKILL')
         return isGone()
       })
       guard?.kill('SIGKILL')

@@ -130,7 +130,7 @@ export function createMemoryService(options: MemoryServiceOptions): Service {
         }),
         repeatable: true,
         labels: writing,
-        shelf: { name: 'memory', does: 'put' },
+        dataset: { name: 'memory', access: 'write' },
         annotations: {
           readOnlyHint: false,
           destructiveHint: true,
@@ -166,7 +166,7 @@ export function createMemoryService(options: MemoryServiceOptions): Service {
         }),
         repeatable: true,
         labels: reading,
-        shelf: { name: 'memory', does: 'take' },
+        dataset: { name: 'memory', access: 'read' },
         answerBytes: largestAnswer,
         annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
         call: (input, context) =>
@@ -225,7 +225,7 @@ export function createMemoryService(options: MemoryServiceOptions): Service {
         }),
         repeatable: true,
         labels: reading,
-        shelf: { name: 'memory', does: 'take' },
+        dataset: { name: 'memory', access: 'read' },
         answerBytes: largestAnswer,
         annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
         call: (input, context) =>

@@ -57,14 +57,14 @@ export function createPeriodicAgents(
     const directory = join(layout.groups, folder)
     const isNew = lstatSync(directory, { throwIfNoEntry: false }) === undefined
     const inDirectory = (work: (path: string) => void) => {
-      const pinned = openDirectory(directory)
-      if (typeof pinned === 'string') return
+      const handle = openDirectory(directory)
+      if (typeof handle === 'string') return
       try {
-        work(pinned.path)
+        work(handle.path)
       } catch (error) {
         if (errorCode(error) !== 'ENOENT') throw error
       } finally {
-        pinned.close()
+        handle.close()
       }
     }
     const undo = () => {
@@ -97,6 +97,44 @@ export function createPeriodicAgents(
     }
   }
 
+  /** The group of the agent, made or changed to what it is to be. */
+  const placeGroup = (
+    wanted: Pick<Group, 'folder' | 'jid' | 'name'>,
+    group: Group | undefined,
+    by: Group | undefined,
+    at: Date,
+    transaction: KernelTransaction,
+    effect: (effect: Effect) => void,
+  ): void => {
+    if (group?.jid === wanted.jid && group.name === wanted.name) return
+    if (group) transaction.updateGroup({ ...group, ...wanted })
+    else {
+      transaction.insertGroup({
+        ...wanted,
+        main: false,
+        dialect: by?.dialect ?? 'hatchway',
+        trigger: null,
+        requires_trigger: false,
+        channel: null,
+        added_at: at.toISOString(),
+        last_activity: null,
+      })
+      effect({ kind: 'group_added', folder: wanted.folder })
+    }
+    effect({ kind: 'groups_changed' })
+  }
+
+  /** Why it cannot be made, in this chat and folder. */
+  const conflictOf = (chat: string, folder: string, isKnown: boolean, transaction: KernelTransaction) => {
+    const chatOwner = transaction.groupByJid(chat)
+    if (chatOwner && chatOwner.folder !== folder) {
+      return refused('conflict', 'Another group has this chat already. Choose another, or leave it out.')
+    }
+    return !isKnown && transaction.isFolderTaken(folder)
+      ? refused('conflict', `Another group has the folder ${folder} already. Choose another name.`)
+      : undefined
+  }
+
   const place = (
     { name, schedule, prompt, context_mode, jid, instructions }: Payload<'create_periodic_agent'>,
     folder: string,
@@ -111,16 +149,8 @@ export function createPeriodicAgents(
     const known = table.find(name)
     const group = transaction.group(folder)
     const chat = jid ?? group?.jid ?? `local:${folder}`
-    const holder = transaction.groupByJid(chat)
-    if (holder && holder.folder !== folder) {
-      return refused('conflict', 'Another group has this chat already. Choose another, or leave it out.')
-    }
-    if (!known && transaction.isFolderTaken(folder)) {
-      return refused(
-        'conflict',
-        `A group that was not made so has the folder ${folder} already. Choose another name.`,
-      )
-    }
+    const conflict = conflictOf(chat, folder, known !== undefined, transaction)
+    if (conflict) return conflict
     const task = known && transaction.task(known.taskId)
     const isOpen = task?.status === 'active' || task?.status === 'paused'
     const tooMany = tooManyTasks(
@@ -130,25 +160,7 @@ export function createPeriodicAgents(
       task && isOpen ? task : undefined,
     )
     if (tooMany) return tooMany
-    if (!group) {
-      transaction.insertGroup({
-        folder,
-        jid: chat,
-        name,
-        main: false,
-        dialect: by?.dialect ?? 'hatchway',
-        trigger: null,
-        requires_trigger: false,
-        channel: null,
-        added_at: at.toISOString(),
-        last_activity: null,
-      })
-      effect({ kind: 'group_added', folder })
-      effect({ kind: 'groups_changed' })
-    } else if (group.jid !== chat || group.name !== name) {
-      transaction.updateGroup({ ...group, jid: chat, name })
-      effect({ kind: 'groups_changed' })
-    }
+    placeGroup({ folder, jid: chat, name }, group, by, at, transaction, effect)
     const id = task && isOpen ? task.id : transaction.newTaskId()
     const about: Task = {
       id,
@@ -171,14 +183,15 @@ export function createPeriodicAgents(
     if (isOpen) transaction.updateTask(about)
     else transaction.insertTask(about)
     table.save({ name, group: folder, taskId: id })
-    transaction.addTaint(folder, taskContext(id), seen, 'create_periodic_agent', at.getTime())
-    // Every run reads the instructions, which lie in the folder, and is told the name.
-    if (instructions !== undefined) {
-      transaction.addTaint(folder, folderContext, seen, 'create_periodic_agent', at.getTime())
-    }
-    if (group?.name !== name || group.jid !== chat) {
-      transaction.addTaint(folder, nameContext, seen, 'create_periodic_agent', at.getTime())
-    }
+    const isRenamed = group?.name !== name || group.jid !== chat
+    const read = [
+      taskContext(id),
+      // Every run reads the instructions, which lie in the folder, and is told the name.
+      ...(instructions === undefined ? [] : [folderContext]),
+      ...(isRenamed ? [nameContext] : []),
+    ]
+    for (const context of read)
+      transaction.addTaint(folder, context, seen, 'create_periodic_agent', at.getTime())
     const status = known ? 'changed' : 'created'
     transaction.audit({
       at: at.getTime(),
@@ -219,10 +232,7 @@ export function createPeriodicAgents(
       )
     }
     if (!known && host.groups().some(group => group.folder.toLowerCase() === folder)) {
-      return refused(
-        'conflict',
-        `A group that was not made so has the folder ${folder} already. Choose another name.`,
-      )
+      return refused('conflict', `Another group has the folder ${folder} already. Choose another name.`)
     }
     const laid = layDown(folder, payload.instructions)
     if ('ok' in laid) return laid

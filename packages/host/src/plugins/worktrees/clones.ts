@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { Turns } from '../../base/keyed-queue.ts'
+import type { WorkQueue } from '../../base/keyed-queue.ts'
 import { type Layout, ownedDirectory } from '../../base/layout.ts'
 import type { Owners } from '../../base/owners.ts'
 import type { Room, RunMounts } from '../../runs/hooks.ts'
@@ -55,15 +55,15 @@ export function agentMounts(group: GroupRepository, sandbox: Pick<Sandbox, 'isol
 export function createClones(options: {
   layout: Pick<Layout, 'repos' | 'worktrees'>
   owners: Owners
-  turns: Turns
+  queue: WorkQueue
   log: Logger
 }): Clones {
-  const { layout, owners, turns, log } = options
+  const { layout, owners, queue, log } = options
   /** those whose clone was made, or looked at, since the start */
   const prepared = new Set<string>()
 
   const refresh: Clones['refresh'] = ({ name, repo, mirror }, operators, signal) =>
-    turns.run(`mirror ${name}`, signal, () => {
+    queue.run(`mirror ${name}`, signal, () => {
       mkdirSync(layout.repos, { recursive: true, mode: 0o755 })
       return refreshMirror(mirror, repo, operators, signal)
     })
@@ -87,7 +87,7 @@ export function createClones(options: {
       timeoutMs: scriptMs,
       signal,
     }
-    return turns.run(`worktree ${folder}`, signal, () => askInside(room, errand, pack))
+    return queue.run(`worktree ${folder}`, signal, () => askInside(room, errand, pack))
   }
 
   const makeDirectory = ({ folder, worktree }: GroupRepository) => {

@@ -10,11 +10,11 @@ import { isSyncStep } from './sync-steps.ts'
 export async function open(host: BuiltInHost<Repos, string>): Promise<Contributions> {
   const repositories = createRepositories(host)
   const { find } = repositories
-  const works = host.isDaemon && Object.keys(host.settings).length > 0 ? await openWorks() : undefined
-  const worktrees = works?.worktrees
+  const active = host.isDaemon && Object.keys(host.settings).length > 0 ? await openWorktrees() : undefined
+  const worktrees = active?.worktrees
 
   /** Loaded only where there is a repository to work on. */
-  async function openWorks() {
+  async function openWorktrees() {
     const { createWorktrees } = await import('./worktrees.ts')
     const { createFinishedWork } = await import('./finished-work.ts')
     const worktrees = createWorktrees(host, repositories)
@@ -24,12 +24,12 @@ export async function open(host: BuiltInHost<Repos, string>): Promise<Contributi
   return {
     commands: [syncCommand({ repositoryOf: find, timeoutMs: worktrees?.work.timeoutMs })],
     routes: bindRoutes(worktreeRoutes, host.isDaemon ? { repositories, worktrees } : undefined),
-    ...(works
+    ...(active
       ? {
-          work: [works.worktrees.work, works.finishedWork],
+          work: [active.worktrees.work, active.finishedWork],
           runs: {
-            prepare: works.worktrees.prepare,
-            mounts: works.worktrees.mounts,
+            prepare: active.worktrees.prepare,
+            mounts: active.worktrees.mounts,
             instructions(folder) {
               const found = find(folder)
               return found && aboutWorktree(folder, found.repo)
@@ -43,12 +43,12 @@ export async function open(host: BuiltInHost<Repos, string>): Promise<Contributi
             finish(folder) {
               const found = find(folder)
               return found?.repo.mergeAtEnd
-                ? { work: works.finishedWork.name, traits: syncTraits(found) }
+                ? { work: active.finishedWork.name, traits: syncTraits(found) }
                 : undefined
             },
-            opened: works.worktrees.opened,
+            opened: active.worktrees.opened,
           },
-          stop: works.worktrees.stop,
+          stop: active.worktrees.stop,
         }
       : {}),
   }

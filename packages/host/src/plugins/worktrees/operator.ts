@@ -32,7 +32,7 @@ export interface OperatorsRepository {
   onRemote(branch: string): Promise<string | undefined>
 }
 
-const lookMs = 30_000
+const gitMs = 30_000
 const ownOnly = /^(?:SSH_AUTH_SOCK|XDG_CONFIG_HOME)$/
 const networkMs = 60_000
 const workMs = 300_000
@@ -49,7 +49,7 @@ export function operatorsRepository(repo: Repo, signal: AbortSignal): OperatorsR
       args,
       environment: environmentOf(who),
       user: who,
-      timeoutMs: lookMs,
+      timeoutMs: gitMs,
       signal,
       ...more,
     })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Group } from '@hatchway/protocol'
 import { z } from 'zod'
-import { createTurns } from '../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { abortable, within } from '../../base/pause.ts'
 import { removeTree } from '../../base/remove-tree.ts'
 import type { Work } from '../../commands/service-tools.ts'
@@ -57,9 +57,9 @@ const farewellMs = 2000
 
 export function createWorktrees(host: Host, repositories: Repositories): Worktrees {
   const { layout, owners, log } = host
-  const turns = createTurns()
+  const queue = createWorkQueue()
   const scratch = join(layout.repos, '.syncs')
-  const clones = createClones({ layout, owners, turns, log })
+  const clones = createClones({ layout, owners, queue, log })
   const records = openRecords(join(layout.state, 'syncs'))
   const syncs = createSyncs({ host, repositories, clones, records, scratch })
   const leaving = new AbortController()
@@ -81,7 +81,7 @@ export function createWorktrees(host: Host, repositories: Repositories): Worktre
     const roomOf = await abortable(rooms.promise, signal)
     if (!roomOf) throw new ServiceRefusal('unavailable', 'No agents are run here, so there are no worktrees.')
     const room = await roomOf(group.folder)
-    return turns.run(`sync ${group.name}`, signal, () =>
+    return queue.run(`sync ${group.name}`, signal, () =>
       work({ ...options, group, room, operators: operatorsRepository(group.repo, signal) }),
     )
   }

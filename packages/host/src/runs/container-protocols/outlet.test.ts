@@ -30,7 +30,7 @@ const openOutlet = () => {
     put: (name: string, content: string) => writeFileSync(join(path, name), content),
     left: () => readdirSync(path).sort(),
     hear: (last = false) =>
-      [...reader.look(last)].flatMap(({ events }) =>
+      [...reader.read(last)].flatMap(({ events }) =>
         events.map(event => (event.type === 'step' ? `${event.kind} ${event.text}` : event.type)),
       ),
   }

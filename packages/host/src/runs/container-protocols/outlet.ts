@@ -17,7 +17,7 @@ import type { Outlet } from './types.ts'
  */
 export interface OutletReader {
   /** new files, oldest first; `last`: nobody is writing any more */
-  look(last: boolean): Iterable<Said>
+  read(last: boolean): Iterable<Said>
 }
 
 interface Said {
@@ -66,7 +66,7 @@ export function createOutletReader(path: string, { directory: name, meaning }: O
   }
 
   return {
-    *look(last) {
+    *read(last) {
       const directory = openDirectory(path)
       if (typeof directory === 'string') return
       try {

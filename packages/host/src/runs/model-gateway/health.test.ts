@@ -25,7 +25,7 @@ function rig(environment: NodeJS.ProcessEnv = { ANTHROPIC_API_KEY: 'sk-of-the-ho
     missingDriver: () => undefined,
     config: { ...configSchema.parse({ agents: { driver } }), data: '' },
     environment,
-    tell: ({ folder }, text) => told.push(`${folder}: ${text}`),
+    notify: ({ folder }, text) => told.push(`${folder}: ${text}`),
     changed: () => seen.changes++,
     log: pino({ level: 'silent' }),
     now: () => seen.now,

@@ -42,7 +42,7 @@ export interface ModelHealthOptions {
   /** a driver of the configuration that is not installed; looked up each time, as installing it needs no restart */
   missingDriver(): string | undefined
   /** says it in the group's chat */
-  tell(group: Group, text: string): void
+  notify(group: Group, text: string): void
   /** what `warning` says is no longer the same */
   changed(): void
   log: Pick<Logger, 'warn'>
@@ -62,13 +62,13 @@ export function createModelHealth(options: ModelHealthOptions): ModelHealth {
 
   const sentence = (problem: ModelProblem) => sentenceOf(problem, keyVariable)
 
-  const tell = (group: Group, problem: ModelProblem) => {
+  const notify = (group: Group, problem: ModelProblem) => {
     const topic = `${group.folder}/${problem.cause}`
     const last = told.get(topic)
     if (last !== undefined && now() - last < quietMs) return
     told.set(topic, now())
     log.warn({ group: group.folder, cause: problem.cause }, sentence(problem))
-    options.tell(group, sentence(problem))
+    options.notify(group, sentence(problem))
   }
 
   return {
@@ -81,7 +81,7 @@ export function createModelHealth(options: ModelHealthOptions): ModelHealth {
         return
       }
       ofRun.set(runId, problem)
-      if (manner !== 'quiet') tell(group, problem)
+      if (manner !== 'quiet') notify(group, problem)
     },
     problemOf(runId) {
       const problem = ofRun.get(runId)

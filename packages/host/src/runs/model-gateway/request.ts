@@ -73,8 +73,8 @@ export function requestFor(
     }
   if (endpoint.method !== method)
     return { status: 405, type: 'invalid_request_error', message: `Use ${endpoint.method} for this path.` }
-  const framing = framingProblem(endpoint.method, given)
-  if (framing !== undefined) return invalid(framing)
+  const problem = framingProblem(endpoint.method, given)
+  if (problem !== undefined) return invalid(problem)
 
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(given)) {

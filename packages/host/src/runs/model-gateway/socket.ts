@@ -156,19 +156,19 @@ function createStrictServer(onRequest: RequestListener): Server {
  * handle stays open for as long as the server does, which removes the socket by the same path.
  */
 async function listen(server: Server, directory: string, owner: Owner | undefined): Promise<() => void> {
-  const pinned = openDirectory(directory)
-  if (typeof pinned === 'string') throw new Error(`${directory} cannot be opened: ${pinned}`)
+  const handle = openDirectory(directory)
+  if (typeof handle === 'string') throw new Error(`${directory} cannot be opened: ${handle}`)
   try {
-    const path = join(pinned.path, 'model.sock')
+    const path = join(handle.path, 'model.sock')
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen(path, resolve)
     })
     chmodSync(path, 0o600)
     if (owner) chownSync(path, owner.uid, owner.gid)
-    return pinned.close
+    return handle.close
   } catch (error) {
-    pinned.close()
+    handle.close()
     throw error
   }
 }

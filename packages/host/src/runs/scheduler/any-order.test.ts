@@ -47,11 +47,11 @@ async function play(sequence: readonly Step[], missed: 'once' | 'skip', duration
   let turn = 0
   let lifetime = 0
   const next = () => (durations[turn++ % durations.length] ?? 0) * 1000
-  using desk = openBench({
+  using testbed = openBench({
     missed,
     async run({ occurrence, task }, begin) {
       const born = lifetime
-      const wait = (ms: number) => new Promise<void>(resolve => void desk.time.clock.setTimer(resolve, ms))
+      const wait = (ms: number) => new Promise<void>(resolve => void testbed.time.clock.setTimer(resolve, ms))
       await wait(next())
       if (!begin(`run-${turn}`).ok) return { status: 'failed', result: null, error: 'not begun' }
       expect(live.get(task.id), `${occurrence.id} runs beside another`).not.toBe(born)
@@ -61,19 +61,19 @@ async function play(sequence: readonly Step[], missed: 'once' | 'skip', duration
       return { status: 'done', result: 'ok', error: null }
     },
   })
-  await desk.addGroup('family')
-  desk.scheduler.start()
+  await testbed.addGroup('family')
+  testbed.scheduler.start()
   const ids: string[] = []
-  const now = () => desk.time.clock.now()
+  const now = () => testbed.time.clock.now()
   const active = () =>
-    desk.store
+    testbed.store
       .tasks({})
       .flatMap(one =>
         one.status === 'active' && one.next_run !== null ? [{ ...one, dueAt: Date.parse(one.next_run) }] : [],
       )
-  const known = () => new Set(desk.agents.occurrences({}).map(({ id }) => id))
+  const known = () => new Set(testbed.agents.occurrences({}).map(({ id }) => id))
   const expectClaimed = (id: string, dueAt: number) => {
-    const occurrence = desk.agents.occurrence(`${id}.${dueAt}`)
+    const occurrence = testbed.agents.occurrence(`${id}.${dueAt}`)
     expect(occurrence, `${id} at ${new Date(dueAt).toISOString()}`).toBeDefined()
   }
   /** nothing lies there due and unclaimed */
@@ -95,7 +95,7 @@ async function play(sequence: readonly Step[], missed: 'once' | 'skip', duration
           once: new Date(now() + every * 1000).toISOString(),
         }
         const task_id = `t${ids.length}`
-        const outcome = await desk.ask('family', 'schedule_task', {
+        const outcome = await testbed.ask('family', 'schedule_task', {
           task_id,
           prompt: 'p',
           schedule_type: type,
@@ -109,13 +109,13 @@ async function play(sequence: readonly Step[], missed: 'once' | 'skip', duration
       case 'pause':
       case 'resume':
       case 'cancel':
-        if (id !== undefined) await desk.ask('family', `${step.step}_task`, { task_id: id })
+        if (id !== undefined) await testbed.ask('family', `${step.step}_task`, { task_id: id })
         break
       case 'now':
-        if (id !== undefined) desk.scheduler.runNow(id)
+        if (id !== undefined) testbed.scheduler.runNow(id)
         break
       case 'pass':
-        await desk.time.pass(step.ms)
+        await testbed.time.pass(step.ms)
         for (const { id, dueAt, schedule_type, schedule_value } of before) {
           if (dueAt > now()) continue
           expectClaimed(id, dueAt)
@@ -131,8 +131,8 @@ async function play(sequence: readonly Step[], missed: 'once' | 'skip', duration
         expectNothingDue()
         break
       case 'jump':
-        desk.time.jump(step.ms)
-        await desk.time.pass(minute + 1000)
+        testbed.time.jump(step.ms)
+        await testbed.time.pass(minute + 1000)
         if (step.ms >= 0) for (const { id, dueAt } of before) if (dueAt <= now()) expectClaimed(id, dueAt)
         for (const { id, dueAt, schedule_type, schedule_value } of active()) {
           if (schedule_type === 'interval')
@@ -142,26 +142,26 @@ async function play(sequence: readonly Step[], missed: 'once' | 'skip', duration
         break
       case 'restart': {
         const claimed = known()
-        if (step.orderly) void desk.scheduler.stop()
-        desk.kill()
+        if (step.orderly) void testbed.scheduler.stop()
+        testbed.kill()
         lifetime++
-        desk.time.jump(step.ms)
-        desk.revive()
-        await desk.time.pass(1)
+        testbed.time.jump(step.ms)
+        testbed.revive()
+        await testbed.time.pass(1)
         for (const { id, dueAt } of before) if (dueAt <= now()) expectClaimed(id, dueAt)
         expectNothingDue()
         // However often it was due while the host was down: once.
-        const caughtUp = desk.agents.occurrences({}).filter(({ id }) => !claimed.has(id))
+        const caughtUp = testbed.agents.occurrences({}).filter(({ id }) => !claimed.has(id))
         expect(new Set(caughtUp.map(({ taskId }) => taskId)).size).toBe(caughtUp.length)
         break
       }
     }
-    await desk.time.pass(0)
+    await testbed.time.pass(0)
   }
 
-  for (const { id } of active()) await desk.ask('family', 'pause_task', { task_id: id })
-  await desk.time.pass(4 * hour)
-  const begun = desk.begun.map(({ occurrence }) => occurrence.id)
+  for (const { id } of active()) await testbed.ask('family', 'pause_task', { task_id: id })
+  await testbed.time.pass(4 * hour)
+  const begun = testbed.begun.map(({ occurrence }) => occurrence.id)
   expect(new Set(begun).size, 'begun twice').toBe(begun.length)
   const ran = new Set(begun)
   const reasons = [
@@ -170,7 +170,7 @@ async function play(sequence: readonly Step[], missed: 'once' | 'skip', duration
     'The task was cancelled before it ran.',
     ...(missed === 'skip' ? ['Its time passed while the host was not running.'] : []),
   ]
-  for (const { id, status, error, dueAt, claimedAt } of desk.agents.occurrences({})) {
+  for (const { id, status, error, dueAt, claimedAt } of testbed.agents.occurrences({})) {
     if (status === 'done') expect(ran.has(id), id).toBe(true)
     else if (status === 'failed') expect(error).toBe('The host stopped during the run.')
     else {
@@ -180,7 +180,7 @@ async function play(sequence: readonly Step[], missed: 'once' | 'skip', duration
       if (error?.startsWith('Its time')) expect(claimedAt - dueAt).toBeGreaterThan(minute)
     }
   }
-  return desk.begun.length
+  return testbed.begun.length
 }
 
 test('no occurrence runs twice and none is forgotten, whatever happens', { timeout: 120_000 }, async () => {

@@ -18,7 +18,7 @@ test('a day of 200 groups with 10 at a time: every occurrence ran once', { timeo
     if (next) next()
     else busy--
   }
-  using desk = openBench({
+  using testbed = openBench({
     start: '2026-01-15T00:00:30Z',
     async run({ occurrence }, begin) {
       await place()
@@ -26,20 +26,20 @@ test('a day of 200 groups with 10 at a time: every occurrence ran once', { timeo
         if (!begin(`run of ${occurrence.id}`).ok) throw new Error('not begun')
         // Between one and ten seconds, and always the same for the same occurrence.
         const seconds = 1 + ((occurrence.dueAt / 1000 + occurrence.taskId.length * 3) % 10)
-        await new Promise<void>(resolve => void desk.time.clock.setTimer(resolve, seconds * 1000))
+        await new Promise<void>(resolve => void testbed.time.clock.setTimer(resolve, seconds * 1000))
         return { status: 'done', result: 'ok', error: null }
       } finally {
         leave()
       }
     },
   })
-  desk.scheduler.start()
-  const started = desk.time.clock.now()
+  testbed.scheduler.start()
+  const started = testbed.time.clock.now()
   const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Auckland']
   const expected = new Map<string, number>()
   for (let i = 0; i < groups; i++) {
     const folder = `g${i}`
-    await desk.addGroup(folder)
+    await testbed.addGroup(folder)
     const interval = (2 + (i % 5)) * hour
     const tasks = [
       { task_id: `${folder}-hourly`, schedule_type: 'cron', schedule_value: `${i % 60} * * * *`, times: 24 },
@@ -59,7 +59,7 @@ test('a day of 200 groups with 10 at a time: every occurrence ran once', { timeo
     ]
     for (const { times, ...task } of tasks) {
       const timezone = zones[i % zones.length]
-      const outcome = await desk.ask(folder, 'schedule_task', {
+      const outcome = await testbed.ask(folder, 'schedule_task', {
         prompt: 'p',
         context_mode: 'isolated',
         timezone,
@@ -69,15 +69,15 @@ test('a day of 200 groups with 10 at a time: every occurrence ran once', { timeo
       expected.set(task.task_id, (i + 1) * 7 * minute > day && task.schedule_type === 'once' ? 0 : times)
     }
   }
-  await desk.time.pass(day)
+  await testbed.time.pass(day)
   // Those of the last minutes are still waiting in line.
-  for (const { id, group } of desk.store.tasks({ open: true })) {
-    if (desk.agents.task(id)?.status === 'active') await desk.ask(group, 'pause_task', { task_id: id })
+  for (const { id, group } of testbed.store.tasks({ open: true })) {
+    if (testbed.agents.task(id)?.status === 'active') await testbed.ask(group, 'pause_task', { task_id: id })
   }
-  await desk.time.pass(hour)
+  await testbed.time.pass(hour)
 
-  const occurrences = desk.agents.occurrences({})
-  const begun = desk.begun.map(({ occurrence }) => occurrence.id)
+  const occurrences = testbed.agents.occurrences({})
+  const begun = testbed.begun.map(({ occurrence }) => occurrence.id)
   expect(new Set(begun).size).toBe(begun.length)
   const counts = new Map([...expected.keys()].map(id => [id, 0]))
   for (const { taskId, status, error } of occurrences) {

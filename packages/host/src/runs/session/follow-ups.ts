@@ -11,8 +11,6 @@ export const inputsAtOnce = 50
 export interface FollowUps {
   /** the inbox is empty and takes follow-ups */
   ready(): void
-  /** a follow-up could not be handed over, so later ones must not overtake it */
-  isBlocked(): boolean
   /** how many it takes at the moment */
   room(): number
   /** Throws, with nothing done, if the store fails. */
@@ -22,7 +20,7 @@ export interface FollowUps {
 
 export function createFollowUps(parts: SessionParts, lifecycle: Lifecycle): FollowUps {
   const { options, ledger, report, sandbox, transcript, about } = parts
-  let inbox: 'preparing' | 'open' | 'blocked' = 'preparing'
+  let isInboxOpen = false
   let isByDeploy = options.rows.length > 0 && options.rows.every(isFromDeploy)
 
   /** whether the agent finds it in its inbox */
@@ -32,7 +30,7 @@ export function createFollowUps(parts: SessionParts, lifecycle: Lifecycle): Foll
       return true
     } catch (error) {
       // The disk is full, or the agent has put a directory in its place. It goes to the next run, with all that follow.
-      inbox = 'blocked'
+      report.isInboxBlocked = true
       options.log.warn({ err: error, ...about }, 'a follow-up could not be handed over')
       transcript.add(
         'notice',
@@ -44,13 +42,12 @@ export function createFollowUps(parts: SessionParts, lifecycle: Lifecycle): Foll
 
   return {
     ready() {
-      inbox = 'open'
+      isInboxOpen = true
     },
-    isBlocked: () => inbox === 'blocked',
     room() {
       const isListening = lifecycle.state() === 'working' || lifecycle.state() === 'idle'
       const isAlive = !sandbox.isGone() && sandbox.killedBecause() === undefined
-      const takesAny = options.start.kind === 'chat' && inbox === 'open' && !report.isForgotten
+      const takesAny = options.start.kind === 'chat' && isInboxOpen && !parts.isCutOff()
       return isListening && isAlive && takesAny ? inputsAtOnce - ledger.openCount() : 0
     },
     feed(rows) {

@@ -34,9 +34,9 @@ export function createLifecycle(parts: SessionParts): Lifecycle {
   let withdraw: (() => void) | undefined
   let stoppedBy: string | undefined
 
-  const alarmIn = (ms: number, ring: () => void) => {
+  const alarmIn = (ms: number, onAlarm: () => void) => {
     clearTimeout(timer)
-    timer = setTimeout(() => sandbox.isGone() || ring(), ms)
+    timer = setTimeout(() => sandbox.isGone() || onAlarm(), ms)
   }
   const setAlarm: Readonly<Record<SessionState, () => void>> = {
     working: () => alarmIn(limits.runMs, turnTooLong),

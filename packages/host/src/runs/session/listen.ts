@@ -109,7 +109,7 @@ export function listenTo(options: ListenerOptions): Listener {
     const until = performance.now() + readBudgetMs
     let found = false
     try {
-      for (const { at, size, events } of options.outlet?.look(last) ?? []) {
+      for (const { at, size, events } of options.outlet?.read(last) ?? []) {
         found = true
         options.onBytes(size)
         for (const event of events) pending.push({ event, at })

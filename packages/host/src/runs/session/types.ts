@@ -110,6 +110,8 @@ export interface RunReport {
   isFinished: boolean
   /** the group's next run does not continue this agent session; silence is then no failure */
   isForgotten: boolean
+  /** a follow-up could not be handed over, so later ones must not overtake it */
+  isInboxBlocked: boolean
   /** the host ended the session; `wasIdle`: nothing was left to do */
   endedByHost: { wasIdle: boolean } | undefined
 }

@@ -9,7 +9,9 @@ export const taintRowSchema = z.object({
   group: z.string().describe('a folder; `repo:…` for what was merged into a repository'),
   context: z
     .string()
-    .describe('`session`: the group’s folder and home; a task or its result, its name, a shelf of a service'),
+    .describe(
+      '`session`: the group’s folder and home; a task or its result, its name, `shelf:NAME` for the data that a service keeps',
+    ),
   corruptedBy: z.string().nullable(),
   corruptedAt: instant.nullable(),
   secretBy: z.string().nullable(),

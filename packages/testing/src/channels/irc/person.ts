@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { until } from '../../until.ts'
 
-export interface Spoken {
+interface Spoken {
   from: string
   to: string
   text: string

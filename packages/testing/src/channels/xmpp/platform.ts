@@ -15,13 +15,22 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
   const annsApp = createPerson(server, 'ann')
   const mallorysApp = createPerson(server, 'mallory')
   const people = [annsApp, mallorysApp]
-  for (const person of people) await person.join(place)
-  // Saved at once: the server may be killed.
-  await annsApp.configure(place, {
-    'muc#roomconfig_persistentroom': '1',
-    'muc#roomconfig_roomname': 'The others',
-    'muc#roomconfig_whois': (options.showsAddresses ?? true) ? 'anyone' : 'moderators',
-  })
+  const close = async () => {
+    await Promise.all(people.map(person => person.close()))
+    await server.close()
+  }
+  try {
+    for (const person of people) await person.join(place)
+    // Saved at once: the server may be killed.
+    await annsApp.configure(place, {
+      'muc#roomconfig_persistentroom': '1',
+      'muc#roomconfig_roomname': 'The others',
+      'muc#roomconfig_whois': (options.showsAddresses ?? true) ? 'anyone' : 'moderators',
+    })
+  } catch (error) {
+    await close()
+    throw error
+  }
   const ann: Person = { id: annsApp.address, name: 'ann' }
   const stranger: Person = { id: mallorysApp.address, name: 'mallory' }
   const direct = `xmpp:${ann.id}`
@@ -81,10 +90,7 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
     shown,
     down: server.kill,
     up: server.start,
-    async close() {
-      await Promise.all(people.map(person => person.close()))
-      await server.close()
-    },
+    close,
     async edit(by, jid, id, text) {
       const { xml } = await appOf(by).session()
       const replace = xml('replace', { xmlns: ns.correct, id })

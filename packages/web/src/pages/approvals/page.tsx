@@ -23,7 +23,7 @@ const tones: Readonly<Record<ListedApproval['status'], Tone>> = {
 }
 
 export function ApprovalsPage() {
-  const { value, trouble, reload } = useAnswer<ListedApproval[]>('/api/host/approvals?all=1&limit=200', [
+  const { value, error, reload } = useAnswer<ListedApproval[]>('/api/host/approvals?all=1&limit=200', [
     'approvals',
   ])
   const questions = useAnswer<ListedQuestion[]>('/api/questions', ['questions'])
@@ -37,7 +37,7 @@ export function ApprovalsPage() {
   const closed = sorted.filter(({ status }) => status !== 'open')
   return (
     <PageFrame title="Approvals" hint="What agents are not to do without a person, and what they ask one">
-      <Waiting value={value && questions.value} trouble={trouble ?? questions.trouble} />
+      <Waiting value={value && questions.value} error={error ?? questions.error} />
       {value && questions.value && open.length === 0 && (
         <Empty icon="approvals" title="Nothing waits for you">
           <p>
@@ -120,7 +120,7 @@ function Rules() {
   const { value, reload } = useAnswer<ApprovalRule[]>('/api/host/approval-rules', ['approvals'])
   const mayRevoke = useMay('admin')
   const [asked, setAsked] = useState<ApprovalRule>()
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const revoke = async () => {
     if (!asked || !(await attempt(() => change('DELETE', `/api/host/approval-rules/${asked.id}`)))) return
     announce('The rule is revoked.')
@@ -164,7 +164,7 @@ function Rules() {
           title="Revoke this rule?"
           action="Revoke"
           isBusy={isBusy}
-          trouble={trouble}
+          error={error}
           confirm={revoke}
           close={() => setAsked(undefined)}
         >

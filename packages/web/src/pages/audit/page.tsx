@@ -33,7 +33,7 @@ const toneOf = (outcome: string): Tone =>
 function useEntries(path: string) {
   const [entries, setEntries] = useState<readonly AuditEntry[]>()
   const [hasMore, setMore] = useState(false)
-  const [trouble, setTrouble] = useState<string>()
+  const [error, setError] = useState<string>()
   const load = useCallback(
     async (before?: number) => {
       try {
@@ -43,9 +43,9 @@ function useEntries(path: string) {
         )
         setEntries(known => (before === undefined ? page : [...(known ?? []), ...page]))
         setMore(page.length === pageSize)
-        setTrouble(undefined)
+        setError(undefined)
       } catch (error) {
-        setTrouble(messageOf(error))
+        setError(messageOf(error))
       }
     },
     [path],
@@ -53,14 +53,14 @@ function useEntries(path: string) {
   useEffect(() => {
     load()
   }, [load])
-  return { entries, hasMore, trouble, load }
+  return { entries, hasMore, error, load }
 }
 
 export function AuditPage() {
   const { id, query } = useRoute()
   const { group, gate, q } = query
   const path = pathOf('/api/host/audit', { group, gate, text: q, limit: pageSize })
-  const { entries, hasMore, trouble, load } = useEntries(path)
+  const { entries, hasMore, error, load } = useEntries(path)
   const { value: groups = [] } = useAnswer<GroupDetails[]>('/api/host/groups', ['groups'])
   const filter = (changes: Record<string, string | undefined>) =>
     replace(hrefOf('audit', id, { ...query, ...changes }))
@@ -83,7 +83,7 @@ export function AuditPage() {
             change={text => filter({ gate: text })}
           />
         </div>
-        <Waiting value={entries} trouble={trouble} />
+        <Waiting value={entries} error={error} />
         {entries?.length === 0 && (
           <Empty icon="audit" title={isFiltered ? 'No entry fits' : 'No entry yet'}>
             <p>
@@ -135,7 +135,7 @@ export function AuditPage() {
 
 function Verify() {
   const [report, setReport] = useState<AuditReport>()
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const verify = () =>
     attempt(async () => {
       setReport(undefined)
@@ -143,7 +143,7 @@ function Verify() {
     })
   return (
     <div className="verify">
-      <p role="status" className={report && !report.ok ? 'trouble' : 'hint'}>
+      <p role="status" className={report && !report.ok ? 'error' : 'hint'}>
         {isBusy && 'Reading all of it…'}
         {report?.ok && (
           <>
@@ -155,7 +155,7 @@ function Verify() {
           </>
         )}
         {report && !report.ok && `Entry ${report.seq}: ${visible(report.message)}`}
-        {trouble}
+        {error}
       </p>
       <button type="button" aria-busy={isBusy} onClick={verify}>
         Verify
@@ -165,10 +165,10 @@ function Verify() {
 }
 
 function AuditPanel({ id, back }: { id: string; back: string }) {
-  const { value: entry, trouble } = useAnswer<AuditEntry>(`/api/host/audit/${encodeURIComponent(id)}`)
+  const { value: entry, error } = useAnswer<AuditEntry>(`/api/host/audit/${encodeURIComponent(id)}`)
   return (
     <Panel title={`Entry ${id}`} back={back}>
-      <Waiting value={entry} trouble={trouble} />
+      <Waiting value={entry} error={error} />
       {entry && (
         <>
           <p>{visible(entry.summary)}</p>

@@ -15,7 +15,7 @@ interface AddChannelProps {
 export function AddChannel({ channel: { name, title, installed, questions }, close, done }: AddChannelProps) {
   const [answers, setAnswers] = useState<Record<string, string>>({})
   const [added, setAdded] = useState<ChannelAdded>()
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const save = () =>
     attempt(async () => {
       const settings = Object.fromEntries(Object.entries(answers).filter(([, answer]) => answer !== ''))
@@ -24,7 +24,7 @@ export function AddChannel({ channel: { name, title, installed, questions }, clo
     })
   if (added)
     return (
-      <Dialog title={`${title} is connected`} close={close}>
+      <Dialog title={`${title} is added`} close={close}>
         <div className="dialog-body">
           <p>As {visible(added.as)}. Next:</p>
           <ol>
@@ -65,8 +65,8 @@ export function AddChannel({ channel: { name, title, installed, questions }, clo
             {!installed && ' What it needs is installed first, which may take a minute.'}
           </p>
         </div>
-        <p className="trouble" role="alert">
-          {trouble}
+        <p className="error" role="alert">
+          {error}
         </p>
         <div className="dialog-foot">
           <button type="button" onClick={close}>

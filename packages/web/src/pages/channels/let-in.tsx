@@ -17,7 +17,7 @@ interface LetInProps {
 export function LetIn({ pairing: { jid, name, is_group }, close, done }: LetInProps) {
   const [folder, setFolder] = useState(folderFor(name))
   const [trigger, setTrigger] = useState('')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const save = async () => {
     const path = `/api/host/pairings/${encodeURIComponent(jid)}/approve`
     const body = { folder, ...(trigger === '' ? {} : { trigger }) }
@@ -55,8 +55,8 @@ export function LetIn({ pairing: { jid, name, is_group }, close, done }: LetInPr
             change={setTrigger}
           />
         </div>
-        <p className="trouble" role="alert">
-          {trouble}
+        <p className="error" role="alert">
+          {error}
         </p>
         <div className="dialog-foot">
           <button type="button" onClick={close}>

@@ -1,5 +1,5 @@
 import type { ChannelState, Pairing } from '@hatchway/host/api-types'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
@@ -9,7 +9,10 @@ import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
 import { useMay } from '../../shell/me.ts'
 import { AddChannel } from './add-channel.tsx'
+import { Confirming } from './confirming.tsx'
 import { LetIn } from './let-in.tsx'
+
+const readEveryMs = 2000
 
 /** The chat apps that people reach their agents by, and who asks to be let in. */
 export function ChannelsPage() {
@@ -18,7 +21,7 @@ export function ChannelsPage() {
   const waiting = (pairings.value ?? []).filter(({ status }) => status === 'open')
   return (
     <PageFrame title="Channels" hint="The chat apps that people reach their agents by">
-      <Waiting value={channels.value} trouble={channels.trouble} />
+      <Waiting value={channels.value} error={channels.error} />
       {waiting.length > 0 && (
         <section>
           <h2>Asking to be let in</h2>
@@ -46,15 +49,22 @@ export function ChannelsPage() {
 function State({ channel }: { channel: ChannelState }) {
   if (!channel.added) return <Badge>not connected yet</Badge>
   if (channel.problem !== null) return <Badge tone="bad">cannot be used</Badge>
+  if (channel.confirm !== null) return <Badge tone="warn">waits for you</Badge>
   if (channel.connected === null) return <Badge>added</Badge>
   return channel.connected ? <Badge tone="good">connected</Badge> : <Badge tone="warn">not connected</Badge>
 }
 
 function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () => void }) {
-  const { name, title, added, since, last_error, problem, limited_until } = channel
+  const { name, title, added, since, last_error, problem, limited_until, confirm } = channel
   const mayChange = useMay('admin')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const [asked, setAsked] = useState<'add' | 'remove'>()
+  // No event says that a connection was made, or that there is another code to scan.
+  const isUnderWay = added && channel.connected === false && problem === null
+  useEffect(() => {
+    const timer = isUnderWay ? setInterval(changed, readEveryMs) : undefined
+    return () => clearInterval(timer)
+  }, [isUnderWay, changed])
   const path = `/api/host/channels/${encodeURIComponent(name)}`
   const test = async () => {
     if (await attempt(() => change('POST', `${path}/test`))) announce(`${title} lets us in.`)
@@ -85,6 +95,7 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
           The platform asks to wait until <Time at={limited_until} />
         </p>
       )}
+      {confirm !== null && <Confirming title={title} confirm={confirm} />}
       {mayChange && (
         <div className="actions">
           <button type="button" className={added ? '' : 'primary'} onClick={() => setAsked('add')}>
@@ -103,8 +114,8 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
         </div>
       )}
       {asked === undefined && (
-        <p className="trouble" role="alert">
-          {trouble}
+        <p className="error" role="alert">
+          {error}
         </p>
       )}
       {asked === 'add' && <AddChannel channel={channel} close={() => setAsked(undefined)} done={changed} />}
@@ -113,7 +124,7 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
           title={`Remove ${title}?`}
           action={`Remove ${title}`}
           isBusy={isBusy}
-          trouble={trouble}
+          error={error}
           confirm={remove}
           close={() => setAsked(undefined)}
         >
@@ -127,7 +138,7 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
 function Asking({ pairing, changed }: { pairing: Pairing; changed: () => void }) {
   const { jid, code, name, is_group, sender, sender_name, channel, asked_at } = pairing
   const mayChange = useMay('admin')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const [isOpen, setOpen] = useState(false)
   const refuse = async () => {
     if (!(await attempt(() => change('POST', `/api/host/pairings/${encodeURIComponent(jid)}/deny`)))) return
@@ -154,8 +165,8 @@ function Asking({ pairing, changed }: { pairing: Pairing; changed: () => void })
           </button>
         </div>
       )}
-      <p className="trouble" role="alert">
-        {trouble}
+      <p className="error" role="alert">
+        {error}
       </p>
       {isOpen && <LetIn pairing={pairing} close={() => setOpen(false)} done={changed} />}
     </li>

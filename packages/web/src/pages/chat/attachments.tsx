@@ -52,8 +52,8 @@ export function ChosenFiles({ jid, files, removed }: ChosenFilesProps) {
               {file.progress !== undefined && (
                 <progress max={1} value={file.progress} aria-label={`Uploading ${name}`} />
               )}
-              <p className="trouble" role="alert">
-                {file.trouble === undefined ? '' : visible(file.trouble)}
+              <p className="error" role="alert">
+                {file.error === undefined ? '' : visible(file.error)}
               </p>
             </div>
             <button

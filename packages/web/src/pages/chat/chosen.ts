@@ -15,7 +15,7 @@ export interface Chosen {
   /** 0 to 1; undefined: it is there, or failed */
   progress: number | undefined
   sent: Attachment | undefined
-  trouble: string | undefined
+  error: string | undefined
 }
 
 const atMost = 10
@@ -67,11 +67,11 @@ function add(jid: string, file: File, largest: number): void {
       preview: pictures.has(file.type) ? URL.createObjectURL(file) : undefined,
       progress: isTooLarge ? undefined : 0,
       sent: undefined,
-      trouble: isTooLarge ? `It is larger than the ${sizeOf(largest)} that can be sent.` : undefined,
+      error: isTooLarge ? `It is larger than the ${sizeOf(largest)} that can be sent.` : undefined,
     },
   ])
   if (isTooLarge) return
-  const fail = (trouble: string) => settle(jid, id, { progress: undefined, trouble })
+  const fail = (error: string) => settle(jid, id, { progress: undefined, error })
   // Only this kind of request tells how far it has come.
   const request = new XMLHttpRequest()
   requests.set(id, request)

@@ -25,7 +25,7 @@ interface ComposerProps {
 export function Composer({ room, canWrite, largest, box, idea, dropped, toBox, sent }: ComposerProps) {
   const { jid } = room
   const [text, setText] = useState(drafts.get(jid) ?? '')
-  const [trouble, setTrouble] = useState('')
+  const [error, setError] = useState('')
   // Whoever has said to send waits for files that are on their way.
   const [isWaiting, setWaiting] = useState(false)
   const file = useRef<HTMLInputElement>(null)
@@ -37,7 +37,7 @@ export function Composer({ room, canWrite, largest, box, idea, dropped, toBox, s
     drafts.set(jid, words)
     setText(words)
   }
-  const choose = (files: Iterable<File>) => setTrouble(chooseFiles(jid, files, largest))
+  const choose = (files: Iterable<File>) => setError(chooseFiles(jid, files, largest))
 
   const submit = () => {
     if ((text.trim() === '' && chosen.length === 0) || !canWrite) return
@@ -45,7 +45,7 @@ export function Composer({ room, canWrite, largest, box, idea, dropped, toBox, s
     if (isUploading || !isReady) return
     deliver({ id: crypto.randomUUID(), jid, text, files: takeChosen(jid), failed: undefined })
     write('')
-    setTrouble('')
+    setError('')
     sent()
   }
 
@@ -82,8 +82,8 @@ export function Composer({ room, canWrite, largest, box, idea, dropped, toBox, s
       }}
     >
       <ChosenFiles jid={jid} files={chosen} removed={toBox} />
-      <p className="trouble" role="alert">
-        {trouble}
+      <p className="error" role="alert">
+        {error}
       </p>
       <div className="row">
         {largest > 0 && (

@@ -229,7 +229,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
           isAtEnd.current = scrollHeight - scrollTop - clientHeight < closeToEnd
         }}
       >
-        {chats.trouble !== undefined && <p className="trouble">{visible(chats.trouble)}</p>}
+        {chats.error !== undefined && <p className="error">{visible(chats.error)}</p>}
         {chats.older && <p className="older">Older messages are not shown here.</p>}
         {isEmpty && canWrite && (
           <Greeting

@@ -37,7 +37,7 @@ export interface ChatState {
   older: boolean
   isLoaded: boolean
   outgoing: ReadonlyMap<string, Outgoing>
-  trouble: string | undefined
+  error: string | undefined
 }
 
 const shownAtMost = 200
@@ -52,7 +52,7 @@ const nothing: ChatState = {
   older: false,
   isLoaded: false,
   outgoing: new Map(),
-  trouble: undefined,
+  error: undefined,
 }
 
 let state = nothing
@@ -113,9 +113,9 @@ async function loadEntries(): Promise<void> {
     if (jid !== state.jid) return
     const later = arrived.filter(entry => entry.jid === jid)
     const entries = new Map([...answer.entries, ...later].map(entry => [entry.key, entry]))
-    become({ entries, older: answer.more, isLoaded: true, trouble: undefined })
+    become({ entries, older: answer.more, isLoaded: true, error: undefined })
   } catch (error) {
-    if (jid === state.jid) become({ trouble: messageOf(error) })
+    if (jid === state.jid) become({ error: messageOf(error) })
   }
 }
 
@@ -131,7 +131,7 @@ export function enterChat(jid: string): void {
     entries: new Map(),
     older: false,
     isLoaded: false,
-    trouble: undefined,
+    error: undefined,
     unread: without(state.unread, jid),
   })
   loadEntries()

@@ -9,11 +9,11 @@ import {
   Badge,
   Columns,
   Empty,
+  ErrorText,
   Facts,
   PageFrame,
   Panel,
   Source,
-  Trouble,
   Waiting,
 } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
@@ -28,7 +28,7 @@ const shownAtMost = 300
 export function ErrorsPage() {
   const { id, query } = useRoute()
   const { group, code, q } = query
-  const { value, trouble, reload } = useAnswer<RefusedFile[]>('/api/host/errors', ['errors'])
+  const { value, error, reload } = useAnswer<RefusedFile[]>('/api/host/errors', ['errors'])
   const filter = (changes: Record<string, string | undefined>) =>
     replace(hrefOf('errors', id, { ...query, ...changes }))
   const all = value ?? []
@@ -47,7 +47,7 @@ export function ErrorsPage() {
   return (
     <div className={`split ${id === undefined ? '' : 'open'}`}>
       <PageFrame title="Errors" hint="Files that were refused, with the reason">
-        <Waiting value={value} trouble={trouble} />
+        <Waiting value={value} error={error} />
         {value?.length === 0 && (
           <Empty icon="approvals" title="Nothing was refused">
             <p>
@@ -122,7 +122,7 @@ export function ErrorsPage() {
 
 function ErrorPanel({ id, back, changed }: { id: string; back: string; changed: () => void }) {
   const path = `/api/host/errors/${encodeURIComponent(id)}`
-  const { value, trouble } = useAnswer<RefusedFile>(`${path}?content=1`)
+  const { value, error } = useAnswer<RefusedFile>(`${path}?content=1`)
   const mayReplay = useMay('admin')
   const action = useAction()
   const replay = async () => {
@@ -133,7 +133,7 @@ function ErrorPanel({ id, back, changed }: { id: string; back: string; changed: 
   }
   return (
     <Panel title={value ? visible(value.code) : 'Refused file'} back={back}>
-      <Waiting value={value} trouble={trouble} />
+      <Waiting value={value} error={error} />
       {value && (
         <>
           <p>{visible(value.error)}</p>
@@ -144,7 +144,7 @@ function ErrorPanel({ id, back, changed }: { id: string; back: string; changed: 
               </button>
             </div>
           )}
-          <Trouble>{action.trouble}</Trouble>
+          <ErrorText>{action.error}</ErrorText>
           <section>
             <Facts
               facts={[

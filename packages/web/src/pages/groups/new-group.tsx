@@ -1,3 +1,4 @@
+import { dialectNames } from '@hatchway/protocol/names'
 import { useState } from 'react'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
@@ -5,8 +6,6 @@ import { Dialog, Field, TextField } from '../../parts/parts.tsx'
 import { announce } from '../../parts/toast.tsx'
 import { go, hrefOf } from '../../shell/route.ts'
 import { folderFor } from './folder.ts'
-
-const dialects = ['hatchway', 'nanoclaw', 'novabot', 'mdclaw', 'pynchy'] as const
 
 interface NewGroupProps {
   hasMain: boolean
@@ -21,7 +20,7 @@ export function NewGroup({ hasMain, close, done }: NewGroupProps) {
   const [dialect, setDialect] = useState('hatchway')
   const [isMain, setMain] = useState(!hasMain)
   const [needsTrigger, setNeedsTrigger] = useState(false)
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const itsFolder = folder ?? folderFor(name)
   const itsJid = jid ?? (itsFolder === '' ? '' : `web:${itsFolder}`)
 
@@ -72,7 +71,7 @@ export function NewGroup({ hasMain, close, done }: NewGroupProps) {
           <Field label="Dialect" hint="What its agent speaks; hatchway unless it comes from another project.">
             {id => (
               <select id={id} value={dialect} onChange={event => setDialect(event.target.value)}>
-                {dialects.map(each => (
+                {dialectNames.map(each => (
                   <option key={each}>{each}</option>
                 ))}
               </select>
@@ -96,8 +95,8 @@ export function NewGroup({ hasMain, close, done }: NewGroupProps) {
             The agent answers only when it is called by name
           </label>
         </div>
-        <p className="trouble" role="alert">
-          {trouble}
+        <p className="error" role="alert">
+          {error}
         </p>
         <div className="dialog-foot">
           <button type="button" onClick={close}>

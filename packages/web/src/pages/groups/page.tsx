@@ -17,7 +17,7 @@ import { NewGroup } from './new-group.tsx'
 /** Who there is, where they work, and what they may. */
 export function GroupsPage() {
   const { id, query } = useRoute()
-  const { value, trouble, reload } = useAnswer<GroupDetails[]>('/api/host/groups', ['groups', 'runs'])
+  const { value, error, reload } = useAnswer<GroupDetails[]>('/api/host/groups', ['groups', 'runs'])
   const mayChange = useMay('admin')
   const [isNew, setNew] = useState(query.new === '1')
   const q = query.q?.toLowerCase()
@@ -34,7 +34,7 @@ export function GroupsPage() {
   return (
     <div className={`split ${id === undefined ? '' : 'open'}`}>
       <PageFrame title="Groups" hint="Each has a chat, a directory and an agent of its own" actions={add}>
-        <Waiting value={value} trouble={trouble} />
+        <Waiting value={value} error={error} />
         {value && value.length > 0 && (
           <div className="filters">
             <SearchBox
@@ -135,7 +135,7 @@ function GroupPanel({ group, back, changed }: GroupPanelProps) {
   const { folder, session, mounts, limits, taint } = group
   const path = `/api/host/groups/${encodeURIComponent(folder)}`
   const mayChange = useMay('admin')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const [asked, setAsked] = useState<'remove' | 'reset'>()
   const remove = async () => {
     if (!(await attempt(() => change('DELETE', path)))) return
@@ -254,7 +254,7 @@ function GroupPanel({ group, back, changed }: GroupPanelProps) {
           title={`Remove ${shortly(group.name, 40)}?`}
           action="Remove group"
           isBusy={isBusy}
-          trouble={trouble}
+          error={error}
           confirm={remove}
           close={() => setAsked(undefined)}
         >
@@ -266,7 +266,7 @@ function GroupPanel({ group, back, changed }: GroupPanelProps) {
           title={`Reset the session of ${shortly(group.name, 40)}?`}
           action="Reset session"
           isBusy={isBusy}
-          trouble={trouble}
+          error={error}
           confirm={reset}
           close={() => setAsked(undefined)}
         >

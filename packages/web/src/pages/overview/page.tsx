@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { feed } from '../../live/streams.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { count, counted, longSpanOf, spanOf } from '../../parts/figures.ts'
-import { Badge, Empty, Loading, PageFrame, Trouble } from '../../parts/parts.tsx'
+import { Badge, Empty, ErrorText, Loading, PageFrame } from '../../parts/parts.tsx'
 import { visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { useMay } from '../../shell/me.ts'
@@ -13,7 +13,7 @@ import { TrafficPlot } from './traffic-plot.tsx'
 
 /** What the agents do, at a glance. */
 export function OverviewPage() {
-  const { value, trouble, reload } = useAnswer<Overview>('/api/host/overview', [
+  const { value, error, reload } = useAnswer<Overview>('/api/host/overview', [
     ...(['runs', 'groups', 'tasks', 'approvals', 'questions', 'errors', 'messages', 'deploys'] as const),
   ])
   const [steps, setSteps] = useState<Steps>()
@@ -46,7 +46,7 @@ export function OverviewPage() {
   if (!value) {
     return (
       <PageFrame title="Overview">
-        {trouble === undefined ? <Loading /> : <Trouble>{visible(trouble)}</Trouble>}
+        {error === undefined ? <Loading /> : <ErrorText>{visible(error)}</ErrorText>}
       </PageFrame>
     )
   }
@@ -61,7 +61,7 @@ export function OverviewPage() {
         </>
       }
     >
-      <Trouble>{trouble === undefined ? '' : visible(trouble)}</Trouble>
+      <ErrorText>{error === undefined ? '' : visible(error)}</ErrorText>
       <ul className="tiles">
         <Tile href={hrefOf('groups')} name="Groups" value={count(value.groups)} />
         <Tile

@@ -10,11 +10,11 @@ import {
   Badge,
   Columns,
   Empty,
+  ErrorText,
   Facts,
   PageFrame,
   Source,
   type Tone,
-  Trouble,
   Waiting,
 } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
@@ -47,7 +47,7 @@ export function RunsPage() {
 function RunList() {
   const { query } = useRoute()
   const { group, status, task } = query
-  const { value, trouble } = useAnswer<Run[]>(pathOf('/api/host/runs', { group, status, task, limit: 200 }), [
+  const { value, error } = useAnswer<Run[]>(pathOf('/api/host/runs', { group, status, task, limit: 200 }), [
     'runs',
   ])
   const { value: groups = [] } = useAnswer<GroupDetails[]>('/api/host/groups', ['groups'])
@@ -71,7 +71,7 @@ function RunList() {
           </button>
         )}
       </div>
-      <Waiting value={value} trouble={trouble} />
+      <Waiting value={value} error={error} />
       {value?.length === 0 && (
         <Empty icon="runs" title="No run">
           <p>
@@ -116,7 +116,7 @@ function RunList() {
 }
 
 function RunView({ id }: { id: string }) {
-  const { value: run, trouble } = useAnswer<Transcript>(`/api/host/runs/${encodeURIComponent(id)}`, ['runs'])
+  const { value: run, error } = useAnswer<Transcript>(`/api/host/runs/${encodeURIComponent(id)}`, ['runs'])
   return (
     <PageFrame
       title={run ? `${run.kind === 'task' ? 'Task' : 'Conversation'} of ${visible(run.group)}` : 'Run'}
@@ -130,7 +130,7 @@ function RunView({ id }: { id: string }) {
         )
       }
     >
-      <Waiting value={run} trouble={trouble} />
+      <Waiting value={run} error={error} />
       {run && (
         <>
           <section className="box">
@@ -158,7 +158,7 @@ function RunView({ id }: { id: string }) {
                 ['Id', <code key="id">{visible(run.id)}</code>],
               ]}
             />
-            {run.error !== null && <Trouble>{visible(run.error)}</Trouble>}
+            {run.error !== null && <ErrorText>{visible(run.error)}</ErrorText>}
           </section>
           <section className="box">
             <h2>Transcript</h2>
@@ -192,11 +192,11 @@ function RunView({ id }: { id: string }) {
 }
 
 function StopRun({ id }: { id: string }) {
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   if (!useMay('approver')) return undefined
   return (
     <>
-      <Trouble>{trouble}</Trouble>
+      <ErrorText>{error}</ErrorText>
       <button
         type="button"
         disabled={isBusy}

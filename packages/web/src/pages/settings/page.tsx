@@ -3,7 +3,7 @@ import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { SearchBox } from '../../parts/filters.tsx'
-import { Badge, Columns, Empty, PageFrame, Trouble, Waiting } from '../../parts/parts.tsx'
+import { Badge, Columns, Empty, ErrorText, PageFrame, Waiting } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { announce } from '../../parts/toast.tsx'
@@ -17,7 +17,7 @@ const written = (value: string | number | null): string =>
 
 export function SettingsPage() {
   const { query } = useRoute()
-  const { value, trouble } = useAnswer<Setting[]>('/api/host/settings')
+  const { value, error } = useAnswer<Setting[]>('/api/host/settings')
   const q = query.q?.toLowerCase()
   const isOwn = query.set === '1'
   const shown = (value ?? []).filter(
@@ -46,7 +46,7 @@ export function SettingsPage() {
           Only what differs from the default
         </label>
       </div>
-      <Waiting value={value} trouble={trouble} />
+      <Waiting value={value} error={error} />
       {value && shown.length === 0 && (
         <Empty icon="settings" title="No setting fits">
           <p>{isOwn ? 'Everything is as it comes.' : 'Search for another word.'}</p>
@@ -93,7 +93,7 @@ const ways = { link: 'by the link', password: 'with a password', oidc: 'with a p
 
 /** Who is let in, and putting them out. */
 function Browsers() {
-  const { value, trouble, reload } = useAnswer<WebSession[]>('/api/sessions')
+  const { value, error, reload } = useAnswer<WebSession[]>('/api/sessions')
   const mayRevoke = useMay('admin')
   const action = useAction()
   const revoke = async ({ id }: WebSession) => {
@@ -104,7 +104,7 @@ function Browsers() {
   return (
     <section className="box browsers">
       <h2>Browsers that are signed in</h2>
-      <Trouble>{trouble === undefined ? action.trouble : visible(trouble)}</Trouble>
+      <ErrorText>{error === undefined ? action.error : visible(error)}</ErrorText>
       <ul className="lines">
         {value?.map(session => (
           <li key={session.id}>

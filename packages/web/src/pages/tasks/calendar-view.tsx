@@ -28,7 +28,7 @@ export function CalendarView({ query, tasks }: CalendarProps) {
   const month = monthOf(query.month, now)
   const until = monthsOn(month, 1).getTime() + 7 * 86_400_000
   const days = Math.min(Math.max(Math.ceil((until - now.getTime()) / 86_400_000), 1), furthest)
-  const { value, trouble } = useAnswer<Upcoming[]>(pathOf('/api/host/tasks/upcoming', { days }), [
+  const { value, error } = useAnswer<Upcoming[]>(pathOf('/api/host/tasks/upcoming', { days }), [
     'tasks',
     'jobs',
   ])
@@ -73,7 +73,7 @@ export function CalendarView({ query, tasks }: CalendarProps) {
           <Icon name="right" />
         </button>
       </header>
-      <Waiting value={value} trouble={trouble} />
+      <Waiting value={value} error={error} />
       <table className="month">
         <thead>
           <tr>

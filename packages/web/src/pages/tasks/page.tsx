@@ -5,7 +5,7 @@ import { pathOf } from '../../host/ask.ts'
 import { useAnswer } from '../../live/use-answer.ts'
 import { GroupSelect, SearchBox, Select } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { Badge, Columns, Empty, Loading, PageFrame, Panel, Trouble } from '../../parts/parts.tsx'
+import { Badge, Columns, Empty, ErrorText, Loading, PageFrame, Panel } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { useMay } from '../../shell/me.ts'
@@ -80,7 +80,7 @@ export function TasksPage() {
           </>
         }
       >
-        {tasks.trouble !== undefined && <Trouble>{visible(tasks.trouble)}</Trouble>}
+        {tasks.error !== undefined && <ErrorText>{visible(tasks.error)}</ErrorText>}
         {isCalendar ? (
           <CalendarView query={query} tasks={tasks.value ?? []} />
         ) : (
@@ -96,7 +96,7 @@ export function TasksPage() {
                 change={value => filter({ status: value })}
               />
             </div>
-            {!tasks.value && tasks.trouble === undefined && <Loading />}
+            {!tasks.value && tasks.error === undefined && <Loading />}
             {tasks.value && shown.length === 0 && (
               <Empty icon="tasks" title={emptyTitle}>
                 {tasks.value.length > 0 && <p>Clear a filter to see more.</p>}

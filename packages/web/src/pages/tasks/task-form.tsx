@@ -32,7 +32,7 @@ export function TaskForm({ task, groups, close, done }: TaskFormProps) {
   const [value, setValue] = useState(task?.schedule_value ?? '0 9 * * 1-5')
   const [zone, setZone] = useState(task?.timezone ?? '')
   const [mode, setMode] = useState<Task['context_mode']>(task?.context_mode ?? 'group')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
 
   const save = async () => {
     const fields = {
@@ -119,8 +119,8 @@ export function TaskForm({ task, groups, close, done }: TaskFormProps) {
             )}
           </div>
         </div>
-        <p className="trouble" role="alert">
-          {trouble}
+        <p className="error" role="alert">
+          {error}
         </p>
         <div className="dialog-foot">
           <button type="button" onClick={close}>

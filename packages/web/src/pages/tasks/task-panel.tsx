@@ -9,12 +9,12 @@ import { Icon } from '../../parts/icon.tsx'
 import {
   Badge,
   Confirm,
+  ErrorText,
   Facts,
   Loading,
   Panel,
   Source,
   type Tone,
-  Trouble,
   Waiting,
 } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
@@ -45,7 +45,7 @@ export function TaskPanel({ task, groups, back, changed }: TaskPanelProps) {
   const path = `/api/host/tasks/${encodeURIComponent(task.id)}`
   const history = useAnswer<Occurrence[]>(`${path}/history?limit=100`, ['tasks', 'jobs', 'runs'])
   const mayChange = useMay('admin')
-  const { attempt, isBusy, trouble } = useAction()
+  const { attempt, isBusy, error } = useAction()
   const [asked, setAsked] = useState<'edit' | 'cancel'>()
   const isOver = task.status !== 'active' && task.status !== 'paused'
 
@@ -81,7 +81,7 @@ export function TaskPanel({ task, groups, back, changed }: TaskPanelProps) {
           </button>
         </div>
       )}
-      <Trouble>{asked === 'cancel' ? '' : trouble}</Trouble>
+      <ErrorText>{asked === 'cancel' ? '' : error}</ErrorText>
       <section>
         <Facts
           facts={[
@@ -125,7 +125,7 @@ export function TaskPanel({ task, groups, back, changed }: TaskPanelProps) {
       )}
       <section>
         <h3>History</h3>
-        <Waiting value={history.value} trouble={history.trouble} />
+        <Waiting value={history.value} error={history.error} />
         {history.value?.length === 0 && <p className="hint">It has not run yet.</p>}
         <ul className="history">
           {history.value?.map(each => (
@@ -141,7 +141,7 @@ export function TaskPanel({ task, groups, back, changed }: TaskPanelProps) {
           title="Cancel this task?"
           action="Cancel task"
           isBusy={isBusy}
-          trouble={trouble}
+          error={error}
           confirm={() => act('cancel', 'The task is cancelled.')}
           close={() => setAsked(undefined)}
         >
@@ -182,8 +182,8 @@ function HistoryLine({ occurrence, isJob }: { occurrence: Occurrence; isJob: boo
 }
 
 function JobOutput({ id }: { id: string }) {
-  const { value, trouble } = useAnswer<JobRun>(`/api/host/job-runs/${encodeURIComponent(id)}`)
-  if (trouble !== undefined) return <Trouble>{visible(trouble)}</Trouble>
+  const { value, error } = useAnswer<JobRun>(`/api/host/job-runs/${encodeURIComponent(id)}`)
+  if (error !== undefined) return <ErrorText>{visible(error)}</ErrorText>
   if (!value) return <Loading />
   return (
     <>

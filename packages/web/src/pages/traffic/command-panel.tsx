@@ -16,10 +16,10 @@ const words: Readonly<Record<CommandStep['name'], string>> = {
 }
 
 export function CommandPanel({ id, back }: { id: string; back: string }) {
-  const { value, trouble } = useAnswer<CommandDetails>(`/api/host/commands/${encodeURIComponent(id)}`)
+  const { value, error } = useAnswer<CommandDetails>(`/api/host/commands/${encodeURIComponent(id)}`)
   return (
     <Panel title={value ? visible(value.type ?? value.file) : `Command ${id}`} back={back}>
-      <Waiting value={value} trouble={trouble} />
+      <Waiting value={value} error={error} />
       {value && <Details command={value} />}
     </Panel>
   )

@@ -5,7 +5,7 @@ import { useAnswer } from '../../live/use-answer.ts'
 import { clockOf, count, spanOf } from '../../parts/figures.ts'
 import { GroupSelect, Select } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { Badge, Empty, Loading, PageFrame, type Tone, Trouble } from '../../parts/parts.tsx'
+import { Badge, Empty, ErrorText, Loading, PageFrame, type Tone } from '../../parts/parts.tsx'
 import { shortly, visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { hrefOf, replace, useRoute } from '../../shell/route.ts'
@@ -93,7 +93,7 @@ export function TrafficPage() {
             </button>
           )}
         </div>
-        <Trouble>{traffic.trouble === undefined ? '' : visible(traffic.trouble)}</Trouble>
+        <ErrorText>{traffic.error === undefined ? '' : visible(traffic.error)}</ErrorText>
         {!traffic.isLoaded && shown.length === 0 && <Loading />}
         {isNothing ? (
           <Empty icon="traffic" title={isFiltered ? 'Nothing fits these filters' : 'No command yet'}>

@@ -14,7 +14,7 @@ const oks: Readonly<Record<string, string>> = { done: '1', refused: '0', open: '
 export function useTraffic({ group, type, decision }: TrafficFilter) {
   const [commands, setCommands] = useState<readonly Command[]>([])
   const [isLoaded, setLoaded] = useState(false)
-  const [trouble, setTrouble] = useState<string>()
+  const [error, setError] = useState<string>()
   const [hasOlder, setOlder] = useState(false)
   const turn = useRef(0)
   const isAsking = useRef(false)
@@ -47,9 +47,9 @@ export function useTraffic({ group, type, decision }: TrafficFilter) {
       const isTorn = edge !== undefined && page.length === pageSize && lowest > edge
       setCommands(known => merged(isTorn ? known.filter(({ seq }) => seq > edge) : known, page))
       setOlder(page.length === pageSize)
-      setTrouble(undefined)
+      setError(undefined)
     } catch (error) {
-      if (mine === turn.current) setTrouble(messageOf(error))
+      if (mine === turn.current) setError(messageOf(error))
     }
     if (mine === turn.current) setLoaded(true)
   }, [read])
@@ -98,11 +98,11 @@ export function useTraffic({ group, type, decision }: TrafficFilter) {
       setCommands(known => merged(known, page))
       setOlder(page.length === pageSize)
     } catch (error) {
-      setTrouble(messageOf(error))
+      setError(messageOf(error))
     } finally {
       isAsking.current = false
     }
   }, [read, oldest])
 
-  return { commands, isLoaded, trouble, hasOlder: hasOlder && commands.length < keptAtMost, loadOlder }
+  return { commands, isLoaded, error, hasOlder: hasOlder && commands.length < keptAtMost, loadOlder }
 }

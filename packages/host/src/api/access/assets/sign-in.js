@@ -1,12 +1,12 @@
 /** Sends what was typed to the host, and goes on where the person wanted to go. */
 const field = id => /** @type {HTMLInputElement} */ (document.getElementById(id))
 const button = /** @type {HTMLButtonElement} */ (document.getElementById('enter'))
-const trouble = /** @type {HTMLElement} */ (document.getElementById('trouble'))
+const problem = /** @type {HTMLElement} */ (document.getElementById('problem'))
 
 async function enter() {
   if (button.disabled) return
   button.disabled = true
-  trouble.textContent = ''
+  problem.textContent = ''
   try {
     const response = await fetch('/api/login', {
       method: 'POST',
@@ -15,11 +15,11 @@ async function enter() {
     })
     if (response.ok) return location.reload()
     const answer = await response.json().catch(() => undefined)
-    trouble.textContent = answer?.error?.message ?? `The host answered ${response.status}.`
+    problem.textContent = answer?.error?.message ?? `The host answered ${response.status}.`
     field('password').value = ''
     field('password').focus()
   } catch {
-    trouble.textContent = 'The host cannot be reached.'
+    problem.textContent = 'The host cannot be reached.'
   } finally {
     button.disabled = false
   }

@@ -1,6 +1,6 @@
 import type { GatewayDispatchPayload, GatewayGuildCreateDispatchData } from '@discordjs/core'
 import type { Logger } from 'pino'
-import { createTurns } from '../../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../../base/keyed-queue.ts'
 import { pause } from '../../../base/pause.ts'
 import { backoff } from '../../../base/retry.ts'
 import { isStorageFailure } from '../../../base/storage-failure.ts'
@@ -39,7 +39,7 @@ export function createEvents(options: EventsOptions): Events {
   const stopping = new AbortController()
   const { signal } = stopping
   const hearing = createHearing(options)
-  const turns = createTurns()
+  const queue = createWorkQueue()
 
   const untilTaken = async (channel: string, work: () => Promise<void>) => {
     for (let failures = 1; !signal.aborted; failures++) {
@@ -61,7 +61,7 @@ export function createEvents(options: EventsOptions): Events {
     }
   }
   const inOrder = (channel: string, work: () => Promise<void>) => {
-    turns
+    queue
       .run(channel, undefined, () => untilTaken(channel, work))
       .catch(error => log.debug({ channel, reason: String(error) }, 'an event is left to the next start'))
   }
@@ -159,7 +159,7 @@ export function createEvents(options: EventsOptions): Events {
     },
     stop() {
       stopping.abort()
-      return turns.stop(new Error('The channel is disconnected.'))
+      return queue.stop(new Error('The channel is disconnected.'))
     },
   }
 }

@@ -1,4 +1,4 @@
-import { createTurns } from '../../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../../base/keyed-queue.ts'
 import { pause } from '../../../base/pause.ts'
 import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
 import { type Connection, keepConnected } from '../connection.ts'
@@ -143,14 +143,14 @@ function createReceiver(
   const run = async (signal: AbortSignal, connected: () => void): Promise<void> => {
     const ourselves = await whoWeAre()
     const events = createEvents({ host, api, directory, history, ourselves, taken, failures, log, now })
-    const turns = createTurns()
+    const queue = createWorkQueue()
     const failed = Promise.withResolvers<never>()
     // It is looked at once the connection is open.
     failed.promise.catch(() => {})
     const ending = new AbortController()
     const working = AbortSignal.any([signal, ending.signal])
     const inTurn = (place: string, work: () => Promise<void>) =>
-      turns.run(place, working, work).catch(error => {
+      queue.run(place, working, work).catch(error => {
         failed.reject(error)
         throw error
       })
@@ -181,7 +181,7 @@ function createReceiver(
       })
     } finally {
       ending.abort(new Error('the connection to Slack has ended'))
-      await turns.stop(new Error('the connection to Slack has ended'))
+      await queue.stop(new Error('the connection to Slack has ended'))
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { createTurns } from '../../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../../base/keyed-queue.ts'
 import { pause } from '../../../base/pause.ts'
 import type { ChannelHost } from '../../../chat/channels/types.ts'
 import { type SlackApi, SlackRefusal } from './api.ts'
@@ -44,7 +44,7 @@ export function createHistory(options: {
     return stored === undefined ? undefined : readSchema.parse(JSON.parse(stored))
   }
   const chats = () => z.array(z.string()).parse(JSON.parse(memory.recall('chats') ?? '[]'))
-  const turns = createTurns({ all: atOnce })
+  const queue = createWorkQueue({ all: atOnce })
 
   /** Waits for as long as Slack asks. Undefined: it refuses. */
   const patiently = async <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T | undefined> => {
@@ -122,7 +122,7 @@ export function createHistory(options: {
     },
     async missed(channel, signal) {
       const read = readOf(channel)
-      return read ? turns.run(channel, signal, () => fetchMissed(channel, read, signal)) : []
+      return read ? queue.run(channel, signal, () => fetchMissed(channel, read, signal)) : []
     },
   }
 }

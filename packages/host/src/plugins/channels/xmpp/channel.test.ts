@@ -358,7 +358,10 @@ describe(on('What agents say on XMPP'), () => {
     )
     await sent(host, host.tell(direct, 'allow *this*?', { kind: 'approval' }))
     await sent(host, host.tell(direct, 'bad \u0000\u0007\u001b\ufffe\ud800 letters ]]> &amp; <b/>'))
-    const ours = (await platform.annsApp.archive(platform.annsApp.address)).map(({ message }) => message)
+    await sent(host, host.tell(direct, '👍', { kind: 'reaction', messageId: 'odd\u0000id' }))
+    const all = (await platform.annsApp.archive(platform.annsApp.address)).map(({ message }) => message)
+    const ours = all.slice(0, 3)
+    expect(all[3]?.getChild('reactions')?.attrs.id).toBe('odd\ufffdid')
     expect(ours.map(one => one.getChildText('body'))).toEqual([
       '*bold* _soft_ ~gone~ `code` a (https://example.org)\n\n> quoted',
       'allow *this*?',

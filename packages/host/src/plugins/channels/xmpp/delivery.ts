@@ -11,10 +11,10 @@ import type { Files } from './files.ts'
 import type { IdSource, Ids } from './ids.ts'
 import type { Child, Xml } from './library.ts'
 import { type Session, StanzaRefusal } from './session.ts'
-import { addressIn, archiveIdOf, externalIdOf, fitForXml, ns } from './stanzas.ts'
+import { addressIn, archiveIdOf, externalIdOf, ns } from './stanzas.ts'
 
 /** What speaking needs of a connection. */
-export interface Line {
+interface Line {
   session: Session
   source: IdSource
   files: Files
@@ -50,7 +50,7 @@ const words = ({ text, kind, card }: Pick<Outgoing, 'text' | 'kind' | 'card'>, x
   const isExact = kind === 'approval' || card?.kind === 'approval'
   const shown = isExact ? text : renderMarkdown(text, styling) || text
   return [
-    xml('body', {}, fitForXml(shown)),
+    xml('body', {}, shown),
     xml('active', { xmlns: ns.chatStates }),
     isExact && xml('unstyled', { xmlns: ns.styling }),
   ]
@@ -132,7 +132,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const sent =
         content === undefined
           ? { refused: 'it is no longer kept' }
-          : await files.upload(fitForXml(file?.name ?? 'file'), file?.type ?? '', content)
+          : await files.upload(file?.name ?? 'file', file?.type ?? '', content)
       if ('refused' in sent)
         return words(
           { text: `[${file?.name} cannot be sent: ${sent.refused}]`, kind: 'approval' },
@@ -150,7 +150,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const id = idFor(part.key)
     if (message.kind === 'reaction') {
       if (!message.messageId) throw new DeliveryError('There is no message to react to.', { isFinal: true })
-      const reaction = xml('reaction', {}, fitForXml(message.text.trim()))
+      const reaction = xml('reaction', {}, message.text.trim())
       await post(to, id, xml('reactions', { xmlns: ns.reactions, id: message.messageId }, reaction))
       return undefined
     }

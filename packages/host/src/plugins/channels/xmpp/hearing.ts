@@ -8,7 +8,7 @@ import type { Room } from './rooms.ts'
 import { type Content, contentOf, externalIdOf, jidOf, resourceOf } from './stanzas.ts'
 
 /** Something that somebody said, and who they are. */
-export interface Said {
+interface Said {
   message: Element
   /** the address of the person or of the room */
   chat: string

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { createTurns } from '../../../base/keyed-queue.ts'
+import { createWorkQueue } from '../../../base/keyed-queue.ts'
 import { pause } from '../../../base/pause.ts'
 import type { ChannelHost } from '../../../chat/channels/types.ts'
 import { type Archived, type Archives, createArchives } from './archive.ts'
@@ -109,10 +109,10 @@ export function createInbox(options: InboxOptions): Inbox {
 
 /** In the order of arrival. After a failure nothing more is taken: a place noted behind it would lose what failed. */
 function createQueue(session: Session, closing: AbortController, log: Logger) {
-  const turns = createTurns()
+  const queue = createWorkQueue()
   const inOrder: InOrder = async (of, work) => {
     try {
-      await turns.run(of, undefined, async () => {
+      await queue.run(of, undefined, async () => {
         if (closing.signal.aborted) return
         try {
           await work()
@@ -130,7 +130,7 @@ function createQueue(session: Session, closing: AbortController, log: Logger) {
     inOrder,
     async stop() {
       closing.abort()
-      await turns.stop(new Error('The connection has ended.'))
+      await queue.stop(new Error('The connection has ended.'))
     },
   }
 }

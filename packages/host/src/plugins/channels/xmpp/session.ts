@@ -4,7 +4,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { abortable, pause } from '../../../base/pause.ts'
 import { DeliveryError } from '../../../chat/channels/types.ts'
 import type { Client, Element, Xml, XmppLibrary } from './library.ts'
-import { bareOf, localOf, ns } from './stanzas.ts'
+import { bareOf, fitForXml, localOf, ns } from './stanzas.ts'
 
 /** One connection to the server, from signing in to its end. Nothing of it is used again. */
 export interface Session {
@@ -70,7 +70,7 @@ export interface SessionOptions {
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { library, address, signal } = options
-  const { xml } = library
+  const xml = fitting(library.xml)
   const domain = address.slice(localOf(address).length + 1)
   const service = await serviceOf(domain, options.server)
   const isLocal = isLoopback(new URL(service).hostname)
@@ -122,6 +122,16 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   void talk.stayAlive()
   return { ...talk, xml, me, domain, isLocal, fail: over.reject, ended: over.promise, close }
 }
+
+/** XML has no place for some letters, wherever agents or people put them; the server would end the connection. */
+const fitting =
+  (make: Xml): Xml =>
+  (name, attributes = {}, ...children) =>
+    make(
+      name,
+      Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, value && fitForXml(value)])),
+      ...children.map(child => (typeof child === 'string' ? fitForXml(child) : child)),
+    )
 
 /** What is asked and said, and who waits for an answer to it. */
 function createTalk(given: {

@@ -161,6 +161,6 @@ function wordsOf(message: Element) {
   }
 }
 
-/** XML has no place for these; the server would end the connection. */
+/** what XML has no place for: https://www.w3.org/TR/xml/#charsets */
 const notInXml = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
 export const fitForXml = (text: string): string => text.toWellFormed().replace(notInXml, '\ufffd')

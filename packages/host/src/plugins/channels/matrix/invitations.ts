@@ -1,0 +1,101 @@
+import type { Logger } from 'pino'
+import { z } from 'zod'
+import type { ChannelHost } from '../../../chat/channels/types.ts'
+import { type Client, MatrixRefusal } from './client.ts'
+import { type Event, jidOf, text } from './events.ts'
+
+/**
+ * An invitation is
+ *
+ *   accepted   its sender is one of `inviters`, the operator has let the chat in, or it is for the room that replaces one
+ *              of ours
+ *   waiting    anything else: the host is told of it as of a message without words, so that the chat may ask to be let in
+ *   gone       withdrawn, or refused by the server
+ *
+ * A room of strangers is joined by nobody's decision but the operator's, and nothing is said there before.
+ */
+export interface Invitations {
+  take(room: string, state: readonly Event[]): Promise<void>
+  gone(room: string): void
+  /** false: the operator has not let it in. Joins a room that was let in meanwhile. */
+  admits(room: string): Promise<boolean>
+  /** all that wait: somebody may have decided while we were away */
+  review(): Promise<void>
+}
+
+const atMost = 200
+const key = 'invitations'
+const storedSchema = z.array(z.object({ room: z.string(), by: z.string(), name: z.string(), at: z.number() }))
+type Invitation = z.output<typeof storedSchema>[number]
+
+export function createInvitations(options: {
+  host: ChannelHost
+  client: Client
+  us: string
+  inviters: readonly string[]
+  /** of a room that a room of ours has named */
+  isAnnounced(room: string): boolean
+  log: Logger
+  now(): number
+}): Invitations {
+  const { host, client, us, inviters, log, now } = options
+  const waiting = new Map(
+    storedSchema.parse(JSON.parse(host.recall(key) ?? '[]')).map(one => [one.room, one]),
+  )
+  const save = () =>
+    host.remember(key, waiting.size === 0 ? undefined : JSON.stringify([...waiting.values()]))
+  const drop = (room: string) => {
+    if (waiting.delete(room)) save()
+  }
+
+  const join = async (room: string) => {
+    try {
+      await client.ask(z.unknown(), 'POST', ['v3', 'rooms', room, 'join'], { body: {} })
+    } catch (error) {
+      if (!(error instanceof MatrixRefusal && error.isFinal)) throw error
+      log.warn({ room, reason: error.message }, 'an invitation could not be accepted')
+    }
+    drop(room)
+  }
+  /** Whether it was let in. Words that are not there are never stored: the host only says whether it knows the chat. */
+  const ask = async ({ room, by, name, at }: Invitation): Promise<boolean> => {
+    const said = { jid: jidOf(room), sender: by, senderName: name, text: '', at, mentioned: true }
+    const received = await host.receive(said)
+    return received.ok || received.error.code !== 'not_found'
+  }
+  const admits = async (room: string): Promise<boolean> => {
+    const invitation = waiting.get(room)
+    if (!invitation) return true
+    if (!(await ask(invitation))) return false
+    await join(room)
+    return true
+  }
+
+  return {
+    async take(room, state) {
+      const ours = state.find(({ type, state_key }) => type === 'm.room.member' && state_key === us)
+      if (!ours) return
+      const by = ours.sender
+      const isInviter = inviters.includes(by) || inviters.includes(`*${by.slice(by.indexOf(':'))}`)
+      if (isInviter || options.isAnnounced(room)) return join(room)
+      const about = (type: string, of: string) =>
+        state.find(one => one.type === type && one.state_key === of)?.content
+      const name = text(about('m.room.member', by)?.displayname)?.trim() || by
+      host.knows({
+        jid: jidOf(room),
+        name: text(about('m.room.name', '')?.name)?.trim() || name,
+        isGroup: ours.content.is_direct !== true,
+      })
+      const [oldest] = waiting.keys()
+      if (waiting.size >= atMost && oldest !== undefined) waiting.delete(oldest)
+      waiting.set(room, { room, by, name, at: now() })
+      save()
+      await admits(room)
+    },
+    gone: drop,
+    admits,
+    async review() {
+      for (const room of [...waiting.keys()]) await admits(room)
+    },
+  }
+}

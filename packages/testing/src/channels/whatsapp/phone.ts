@@ -1,0 +1,147 @@
+import { pino } from 'pino'
+import type {
+  Baileys,
+  BinaryNode,
+  proto,
+  SignalDataTypeMap,
+} from '../../../../host/src/plugins/channels/whatsapp/library.ts'
+import { libraryLogger, quietly } from '../../../../host/src/plugins/channels/whatsapp/quiet.ts'
+
+/** The phone of a person: its keys, and its end of the encryption. */
+export interface Phone {
+  number: string
+  name: string
+  address: string
+  lid: string
+  /** what others need to write to it */
+  bundle(): Promise<readonly BinaryNode[]>
+  /** bytes: whatever they are */
+  encrypt(to: Peer, message: proto.IMessage | Uint8Array): Promise<BinaryNode>
+  decrypt(from: string, cipher: BinaryNode): Promise<proto.IMessage>
+  encryptForGroup(group: string, to: Peer, message: proto.IMessage): Promise<readonly BinaryNode[]>
+  decryptFromGroup(group: string, from: string, cipher: BinaryNode): Promise<proto.IMessage>
+  takeGroupKey(from: string, message: proto.IMessage): Promise<void>
+  forget(address: string): Promise<void>
+}
+
+/** A device that a phone writes to, by one address, and how to begin with it. */
+export interface Peer {
+  address: string
+  begin(): {
+    registrationId: number
+    identity: Uint8Array
+    signed: { keyId: number; key: Uint8Array; signature: Uint8Array }
+    once: { keyId: number; key: Uint8Array } | undefined
+  }
+}
+
+const silent = libraryLogger(pino({ level: 'silent' }))
+
+export function createPhone(
+  library: Baileys,
+  { number, lid, name }: { number: string; lid: string; name: string },
+): Phone {
+  const { initAuthCreds, addTransactionCapability, encodeBigEndian, generateSignalPubKey, Curve } = library
+  const creds = initAuthCreds()
+  const stored = new Map<string, unknown>()
+  const store = {
+    async get<T extends keyof SignalDataTypeMap>(type: T, ids: string[]) {
+      const found = ids.flatMap(id => {
+        const value = stored.get(`${type} ${id}`)
+        return value === undefined ? [] : [[id, value]]
+      })
+      return Object.fromEntries(found) as Record<string, SignalDataTypeMap[T]>
+    },
+    async set(data: object) {
+      for (const [type, values] of Object.entries(data))
+        for (const [id, value] of Object.entries(values ?? {}))
+          if (value === null) stored.delete(`${type} ${id}`)
+          else stored.set(`${type} ${id}`, value)
+    },
+  }
+  const keys = addTransactionCapability(store, silent, { maxCommitRetries: 1, delayBetweenTriesMs: 1 })
+  const repository = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository({ creds, keys }, silent)
+  const address = `${number}@s.whatsapp.net`
+  let lastKey = 0
+
+  const begin = async (peer: Peer) => {
+    if ((await repository.validateSession(peer.address)).exists) return
+    const { registrationId, identity, signed, once } = peer.begin()
+    await repository.injectE2ESession({
+      jid: peer.address,
+      session: {
+        registrationId,
+        identityKey: generateSignalPubKey(identity),
+        signedPreKey: {
+          keyId: signed.keyId,
+          publicKey: generateSignalPubKey(signed.key),
+          signature: signed.signature,
+        },
+        ...(once && { preKey: { keyId: once.keyId, publicKey: generateSignalPubKey(once.key) } }),
+      },
+    })
+  }
+  const enc = (type: string, content: Uint8Array): BinaryNode => ({
+    tag: 'enc',
+    attrs: { v: '2', type },
+    content,
+  })
+  const plainOf = (bytes: Uint8Array) => library.proto.Message.decode(library.unpadRandomMax16(bytes))
+  const bytesOf = (node: BinaryNode): Uint8Array => {
+    if (node.content instanceof Uint8Array) return node.content
+    throw new Error('nothing encrypted')
+  }
+  const encrypt: Phone['encrypt'] = (to, message) =>
+    quietly(async () => {
+      await begin(to)
+      const data = message instanceof Uint8Array ? message : library.encodeWAMessage(message)
+      const { type, ciphertext } = await repository.encryptMessage({ jid: to.address, data })
+      return enc(type, ciphertext)
+    })
+
+  return {
+    number,
+    name,
+    address,
+    lid,
+    async bundle() {
+      const id = ++lastKey
+      const pair = Curve.generateKeyPair()
+      await store.set({ 'pre-key': { [id]: pair } })
+      return [
+        { tag: 'registration', attrs: {}, content: encodeBigEndian(creds.registrationId) },
+        { tag: 'type', attrs: {}, content: Buffer.from([5]) },
+        { tag: 'identity', attrs: {}, content: creds.signedIdentityKey.public },
+        library.xmppSignedPreKey(creds.signedPreKey),
+        library.xmppPreKey(pair, id),
+      ]
+    },
+    encrypt,
+    decrypt: (from, node) =>
+      quietly(async () => {
+        const type = node.attrs.type === 'pkmsg' ? 'pkmsg' : 'msg'
+        const given = { jid: from, type, ciphertext: bytesOf(node) } as const
+        return plainOf(await repository.decryptMessage(given))
+      }),
+    encryptForGroup: (group, to, message) =>
+      quietly(async () => {
+        const data = library.encodeWAMessage(message)
+        const sealed = await repository.encryptGroupMessage({ group, meId: lid, data })
+        const key = {
+          senderKeyDistributionMessage: {
+            groupId: group,
+            axolotlSenderKeyDistributionMessage: sealed.senderKeyDistributionMessage,
+          },
+        }
+        return [await encrypt(to, key), enc('skmsg', sealed.ciphertext)]
+      }),
+    decryptFromGroup: (group, from, node) =>
+      quietly(async () =>
+        plainOf(await repository.decryptGroupMessage({ group, authorJid: from, msg: bytesOf(node) })),
+      ),
+    async takeGroupKey(from, { senderKeyDistributionMessage: item }) {
+      if (item) await repository.processSenderKeyDistributionMessage({ authorJid: from, item })
+    },
+    forget: one => repository.deleteSession([one]),
+  }
+}

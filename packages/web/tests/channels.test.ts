@@ -1,0 +1,63 @@
+import { encode } from 'uqr'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
+import {
+  barriers,
+  closeBrowser,
+  enterConsole,
+  openProfile,
+  program,
+  shoot,
+} from '../../testing/src/browser.ts'
+import { openWhatsApp } from '../../testing/src/channels/whatsapp/platform.ts'
+import { openServed } from '../../testing/src/daemon/with-console.ts'
+import { until } from '../../testing/src/until.ts'
+
+/** The page Channels, in a real browser, with a chat app that wants to be confirmed on a phone. */
+const attempt = program !== undefined || process.env.CI === 'true' ? test : test.skip
+afterAll(closeBrowser)
+
+attempt(
+  `a QR code is shown until it is scanned${program === undefined ? ' (needs chromium)' : ''}`,
+  async () => {
+    const platform = await openWhatsApp()
+    onTestFinished(platform.close)
+    const { host, link } = await openServed()
+    const { context, problems } = await openProfile()
+    const page = await enterConsole(context, link)
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Channels' }).click()
+    const card = page.locator('li.box', { has: page.getByRole('heading', { name: 'WhatsApp' }) })
+    await card.getByText('not connected yet').waitFor()
+
+    // The form has no field for another server.
+    await page.route('**/api/host/channels', route =>
+      route.continue(
+        route.request().method() === 'POST'
+          ? { postData: JSON.stringify({ kind: 'whatsapp', settings: platform.settings }) }
+          : {},
+      ),
+    )
+    await card.getByRole('button', { name: 'Connect' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Connect' }).click()
+    await page.getByRole('heading', { name: 'WhatsApp is added' }).waitFor()
+    await page.getByRole('button', { name: 'Done' }).click()
+    await card.getByRole('img', { name: 'QR code' }).waitFor()
+    await card.getByText('waits for you').waitFor()
+    await shoot(page, 'channels-qr')
+    expect(await barriers(page)).toEqual([])
+
+    const channel = host.chats?.channels.all().find(({ name }) => name === 'whatsapp')
+    const confirm = channel?.status?.().confirm
+    if (!confirm) throw new Error('nothing to confirm')
+    const { size, data } = encode(confirm.value, { border: 4 })
+    const image = card.getByRole('img', { name: 'QR code' })
+    expect(await image.getAttribute('viewBox')).toBe(`0 0 ${size} ${size}`)
+    const dark = data.flat().filter(Boolean).length
+    expect((await image.locator('path').getAttribute('d'))?.split('M').length).toBe(dark + 1)
+
+    await platform.confirm(confirm)
+    await until(() => channel?.status?.().isConnected === true)
+    await card.getByText('connected', { exact: true }).waitFor()
+    await image.waitFor({ state: 'detached' })
+    expect(problems).toEqual([])
+  },
+)
