@@ -1,4 +1,3 @@
-import type { Bot } from 'grammy'
 import { layoutOf } from '../../../packages/host/src/base/layout.ts'
 import { createLibrary } from '../../../packages/host/src/plugins/channels/library.ts'
 import type { Grammy } from '../../../packages/host/src/plugins/channels/telegram/bot.ts'
@@ -10,7 +9,7 @@ import { stampLog } from '../stamps.ts'
 
 /** What the library does alone: it fetches what is said, and says something. Nothing is kept. */
 const heard = stampLog()
-let bot: Bot | undefined
+let bot: InstanceType<Grammy['Bot']> | undefined
 
 serve({
   async begin(argument) {
