@@ -18,20 +18,26 @@ export async function openWorld(): Promise<MatrixWorld> {
   const synapse = await startSynapse()
   const proxy = await startProxy(synapse.socket)
   const url = proxy.url()
-  const [ann, stranger] = await Promise.all([
-    openPerson(url, 'ann', 'Ann'),
-    openPerson(url, 'mallory', 'Mallory'),
-  ])
-  return {
-    synapse,
-    url,
-    ann,
-    stranger,
-    async close() {
-      await Promise.all([ann.close(), stranger.close()])
-      await proxy.down()
-      await synapse.stop()
-    },
+  const close = async () => {
+    await proxy.down()
+    await synapse.stop()
+  }
+  try {
+    const people = [openPerson(url, 'ann', 'Ann'), openPerson(url, 'mallory', 'Mallory')] as const
+    const [ann, stranger] = await Promise.all(people)
+    return {
+      synapse,
+      url,
+      ann,
+      stranger,
+      async close() {
+        await Promise.all([ann.close(), stranger.close()])
+        await close()
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 

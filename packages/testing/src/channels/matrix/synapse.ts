@@ -21,6 +21,8 @@ export const missingSynapse = (): string | undefined =>
 /** Nobody waits for a limit by chance: those that are tested are made by the proxy. */
 const unlimited = { per_second: 10_000, burst_count: 10_000 }
 const startMs = 120_000
+/** It ends the server with the tests, whatever ends them; every Debian has it. */
+const guard = 'setpriv'
 
 const configOf = (home: string, socket: string) => ({
   server_name: 'hatch.test',
@@ -94,7 +96,11 @@ export async function startSynapse(): Promise<Synapse> {
   const keys = command(['-c', config, '--generate-keys'])
   spawnSync(keys.program, keys.args, { env: keys.env, stdio: 'ignore' })
   const { program, args, env } = command(['-c', config])
-  const server: ChildProcess = spawn(program, args, { cwd: home, env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const server: ChildProcess = spawn(guard, ['--pdeathsig', 'TERM', program, ...args], {
+    cwd: home,
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   let output = ''
   server.stderr?.on('data', chunk => {
     output = `${output}${chunk}`.slice(-4000)
