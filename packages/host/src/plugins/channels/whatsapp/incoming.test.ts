@@ -240,7 +240,7 @@ describe('What people said on WhatsApp', () => {
     await until(() => host.heard(room).length === 2)
     expect(host.heard(room)[1]?.quote).toEqual({
       id: `${id}/${participant}`,
-      senderName: '70000000000501@lid',
+      senderName: platform.ann.name,
       text: 'the plants are dry',
     })
   })
