@@ -84,6 +84,14 @@ interface Locked {
   optionalDependencies?: Record<string, string>
 }
 
+/** Packages that name their licence in an old form, or only in a file beside, which npm does not put into the lock file. */
+const saidElsewhere: ReadonlyMap<string, string> = new Map([
+  ['middleware-handler', 'MIT'],
+  ['sasl-anonymous', 'MIT'],
+  ['sasl-plain', 'MIT'],
+  ['saslmechanisms', 'MIT'],
+])
+
 /** These packages and what they need. `said`: the licence of the optional package that installs them, which names those that are not permissive. */
 export function checkLock({ packages }: Lock, names: readonly string[], said = 'MIT'): string[] {
   const seen = new Set<string>()
@@ -96,7 +104,7 @@ export function checkLock({ packages }: Lock, names: readonly string[], said = '
     const found = packages[path]
     if (!found || seen.has(path)) return
     seen.add(path)
-    checkLicence(name, found.license ?? 'no licence', said)
+    checkLicence(name, found.license ?? saidElsewhere.get(name) ?? 'no licence', said)
     const needed = { ...found.dependencies, ...found.optionalDependencies }
     for (const other of Object.keys(needed)) check(other, path)
   }
