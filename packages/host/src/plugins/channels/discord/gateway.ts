@@ -91,7 +91,7 @@ function contextOf(
       intents,
       gatewayInformation: gateway,
       shardCount: 1,
-      identifyProperties: { os: process.platform, browser: 'hatchway', device: 'hatchway' },
+      identifyProperties: { os: 'linux', browser: 'hatchway', device: 'hatchway' },
       version: '10',
       encoding: library.Encoding.JSON,
       compression: null,
