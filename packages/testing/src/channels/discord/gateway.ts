@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 import { z } from 'zod'
 import { channelObject, type Message, type World } from './world.ts'
 
@@ -75,7 +76,7 @@ export function createGateway(options: {
   /** what clients sent, by opcode */
   const sent: { op: number; at: number }[] = []
   let lastSession = 0
-  const state = { maxConcurrency: 16, remaining: 1000, isDeaf: false, isSilent: false }
+  const state = { maxConcurrency: 16, remaining: 1000, isDeaf: false, isSilent: false, lagMs: 0 }
   /** connections that were never answered */
   const unanswered = new Set<Duplex>()
 
@@ -157,7 +158,8 @@ export function createGateway(options: {
       // https://docs.discord.com/developers/events/gateway#disconnecting
       if (code === 1000 || code === 1001) sessions.delete(session.id)
     })
-    socket.on('message', data => {
+    socket.on('message', async data => {
+      if (state.lagMs > 0) await setTimeout(state.lagMs)
       const given = received.safeParse(JSON.parse(String(data)))
       if (!given.success) return socket.close(4002)
       const { op, d } = given.data

@@ -144,8 +144,10 @@ describe('The connection to Discord', () => {
     const { platform, host } = await begin({
       before: ({ api }) => {
         api.gateway.state.maxConcurrency = 1
+        api.gateway.state.lagMs = 300
       },
     })
+    platform.api.gateway.state.lagMs = 0
     const begun = () => platform.api.gateway.sent.filter(({ op }) => op === identify)
     platform.api.gateway.sessions.clear()
     platform.api.gateway.cut()

@@ -106,6 +106,8 @@ function contextOf(
     retrieveSessionInfo: () => (connection.isOver ? new Promise(() => {}) : (session.info ?? null)),
     updateSessionInfo(_, info) {
       if (connection.isOver) return
+      // Discord counts from when it heard us, which is later than when we spoke. Now it has.
+      if (info && !session.info) session.identifiedAt = now()
       const resumeURL = info && isAddress(info.resumeURL) ? info.resumeURL : gateway.url
       session.info = info ? { ...info, resumeURL } : undefined
     },
