@@ -86,9 +86,8 @@ attempt(
     /** what may be shown twice */
     const afterKill = new Set<string>()
     const afterAbsence = new Set<string>()
-    const kill = async () => {
-      await until(() => shown().size > 0 && platform.bot.updates.length > 0)
-      await installation.daemon()?.kill()
+    const kill = async (sayTheRest: () => Promise<void>) => {
+      await Promise.all([installation.daemon()?.kill(), sayTheRest()])
       const store = openStore({ path: layoutOf(data).database, durability: 'process', prepare: false })
       const pending = store.messages({ status: 'pending' })
       store.close()
@@ -96,11 +95,10 @@ attempt(
       for (const { text } of pending) if (taken.has(text)) afterKill.add(text)
       await installation.up()
     }
-    const goAway = async () => {
-      const before = shown().size
-      await until(() => shown().size > before)
+    const goAway = async (sayTheRest: () => Promise<void>) => {
       await platform.down()
       const taken = shown()
+      await sayTheRest()
       const undelivered = async () =>
         messagesAnswer.parse(await request('GET', '/messages?status=pending&limit=2000'))
       // Those under way have ended one way or the other: only what is known not to have arrived is tried again.
@@ -121,11 +119,19 @@ attempt(
       const status = readFileSync(`/proc/${installation.daemon()?.pid}/status`, 'utf8')
       return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024
     }
+    const sayFrom = async (begin: number, end: number) => {
+      for (let number = begin; number < end; number++) await say(number)
+    }
     for (let wave = 0; wave < waves; wave++) {
+      const begin = Math.floor((messages * wave) / waves)
       const end = Math.floor((messages * (wave + 1)) / waves)
-      for (let number = Math.floor((messages * wave) / waves); number < end; number++) await say(number)
-      if (wave === killedIn) await kill()
-      if (wave === awayIn) await goAway()
+      const middle = Math.floor((begin + end) / 2)
+      await sayFrom(begin, middle)
+      const interrupt = wave === killedIn ? kill : wave === awayIn ? goAway : undefined
+      if (interrupt) {
+        await until(() => shown().size > begin)
+        await interrupt(() => sayFrom(middle, end))
+      } else await sayFrom(middle, end)
       await until(() => platform.bot.updates.length === 0 && shown().size >= end)
       memory.push(rss())
     }
