@@ -167,6 +167,7 @@ const unfit = [
   'ScheduleWakeup',
   'SendFeedback',
   'WebFetch',
+  'WebSearch',
   'Workflow',
 ]
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { RuledContent } from './content.ts'
 
 /**
  * What may go to the model API and what may come back, as pure rules. Nothing is copied from a sandbox's request that is
@@ -9,6 +10,8 @@ export interface ModelRequest {
   /** with its query, rebuilt from parts that were checked one by one */
   path: string
   headers: Record<string, string>
+  /** the rules for its body; undefined: it has none */
+  content: RuledContent | undefined
 }
 
 export interface Refusal {
@@ -22,12 +25,18 @@ export interface Refusal {
  * Whatever keeps something at the provider or does it later (files, batches, skills) is left out.
  */
 const endpoints = [
-  { method: 'POST', path: /^\/v1\/messages(\/count_tokens)?$/ },
-  { method: 'POST', path: /^\/v1\/(responses|chat\/completions)$/ },
-  { method: 'GET', path: /^\/v1\/models(\/[A-Za-z0-9][A-Za-z0-9._@-]{0,127})?$/ },
+  { method: 'POST', path: /^\/v1\/messages(\/count_tokens)?$/, content: 'messages' },
+  { method: 'POST', path: /^\/v1\/responses$/, content: 'responses' },
+  { method: 'POST', path: /^\/v1\/chat\/completions$/, content: 'completions' },
+  {
+    method: 'GET',
+    path: /^\/v1\/models(\/[A-Za-z0-9][A-Za-z0-9._@-]{0,127})?$/,
+    content: undefined,
+  },
   {
     method: 'POST',
     path: /^\/v1\/models\/[A-Za-z0-9][A-Za-z0-9._@-]{0,127}:(generateContent|streamGenerateContent|countTokens)$/,
+    content: 'generate',
   },
 ] as const
 
@@ -92,10 +101,10 @@ export function requestFor(
     headers.authorization = `Bearer ${key}`
   else headers['x-api-key'] = key
   const search = parameters.length === 0 ? '' : `?${parameters.join('&')}`
-  return { method: endpoint.method, path: path + search, headers }
+  return { method: endpoint.method, path: path + search, headers, content: endpoint.content }
 }
 
-const invalid = (message: string): Refusal => ({ status: 400, type: 'invalid_request_error', message })
+export const invalid = (message: string): Refusal => ({ status: 400, type: 'invalid_request_error', message })
 
 function framingProblem(method: 'GET' | 'POST', given: IncomingHttpHeaders): string | undefined {
   const coding = given['transfer-encoding']

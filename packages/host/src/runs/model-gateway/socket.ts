@@ -11,11 +11,12 @@ import { type Owner, openDirectory } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { SentTexts } from '../../sandboxes/sent-texts.ts'
 import { createAnswering } from './answering.ts'
-import { createBodyReader, headerBytes } from './body.ts'
+import { type Body, createBodyReader, headerBytes } from './body.ts'
+import { createContentCheck } from './content-check.ts'
 import type { ModelProblem } from './health.ts'
 import { trackApi } from './outcome.ts'
 import { expectation, keyRefused, oldVersion, refuse, tooMany } from './refusals.ts'
-import { requestFor } from './request.ts'
+import { invalid, type ModelRequest, requestFor } from './request.ts'
 import type { ModelUsage } from './usage.ts'
 
 /**
@@ -26,6 +27,7 @@ import type { ModelUsage } from './usage.ts'
  *
  *   checked    method, path and headers are held against the rules in request.ts
  *   read       its body is read to the end into our memory, within the limits of this run
+ *   written    the body is parsed, held against the rules in content.ts, and written anew
  *   asked      a new request is made of it, with a length of our own, on a connection that nobody else uses
  *   answered   status and named headers go back, and the body as it comes, without the key
  *
@@ -80,7 +82,23 @@ export async function serveModel(options: ModelSocketOptions): Promise<ModelSock
   const readBody = createBodyReader(limits)
   const track = trackApi(options.onOutcome)
   const answer = createAnswering({ ...options, ...limits, track })
+  const contents = createContentCheck()
   let underWay = 0
+
+  const answerChecked = async (response: ServerResponse, wanted: ModelRequest, body: Body) => {
+    if (wanted.content !== undefined) {
+      const checked = await contents.check(body.bytes, wanted.content)
+      if ('problem' in checked) {
+        body.release()
+        log?.warn({ reason: checked.problem }, 'a request to the model was refused')
+        return refuse(response, invalid(checked.problem))
+      }
+      body.bytes = Buffer.from(checked.bytes.buffer, checked.bytes.byteOffset, checked.bytes.length)
+    }
+    // Otherwise the agent has gone before it had asked for anything.
+    if (response.destroyed) body.release()
+    else await answer(response, wanted, body)
+  }
 
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.httpVersion !== '1.1') return refuse(response, oldVersion)
@@ -93,8 +111,7 @@ export async function serveModel(options: ModelSocketOptions): Promise<ModelSock
     try {
       const body = await readBody(request)
       if ('status' in body) refuse(response, body)
-      // Otherwise the agent has gone before it had asked for anything.
-      else if (!response.destroyed) await answer(response, wanted, body)
+      else await answerChecked(response, wanted, body)
     } finally {
       underWay--
     }
@@ -114,6 +131,7 @@ export async function serveModel(options: ModelSocketOptions): Promise<ModelSock
     const closed = new Promise(resolve => server.close(resolve))
     server.closeAllConnections()
     await closed
+    await contents.close()
     release()
     rmSync(directory, { recursive: true, force: true })
   }
