@@ -54,8 +54,9 @@ export function createOutbox(options: {
   const { store, log, intakeIsBusy, now } = options
   const lanes = createLanes()
   const unsaved = new Map<number, Settled & { told: boolean }>()
-  let timer: NodeJS.Timeout | undefined
-  let timerAt = 0
+  /** withdraws the next look */
+  let withdraw: (() => void) | undefined
+  let nextAt = 0
   /** A look that found something is followed by a pause, whoever kicks; after it, whoever says something is not kept waiting. */
   let restsUntil = 0
   let scan: Promise<void> | undefined
@@ -127,21 +128,23 @@ export function createOutbox(options: {
 
   const wakeIn = (ms: number) => {
     const at = performance.now() + ms
-    if (timer && timerAt <= at) return
-    clearTimeout(timer)
-    timerAt = at
-    timer = setTimeout(() => {
-      timer = undefined
-      scan = scanOnce()
-        .catch(error => {
-          log.error({ err: error }, 'the outbox could not be worked on; it is tried again')
-          return idlePauseMs
-        })
-        .then(pause => {
-          scan = undefined
-          if (!stopped) wakeIn(unsaved.size > 0 ? Math.min(pause, busyPauseMs) : pause)
-        })
-    }, ms)
+    if (withdraw && nextAt <= at) return
+    withdraw?.()
+    nextAt = at
+    withdraw = ms > 0 ? later(ms, look) : soon(look)
+  }
+
+  const look = () => {
+    withdraw = undefined
+    scan = scanOnce()
+      .catch(error => {
+        log.error({ err: error }, 'the outbox could not be worked on; it is tried again')
+        return idlePauseMs
+      })
+      .then(pause => {
+        scan = undefined
+        if (!stopped) wakeIn(unsaved.size > 0 ? Math.min(pause, busyPauseMs) : pause)
+      })
   }
 
   return {
@@ -150,7 +153,7 @@ export function createOutbox(options: {
     },
     async stop() {
       stopped = true
-      clearTimeout(timer)
+      withdraw?.()
       await scan
       await within(farewellMs, deliveries.stop())
       try {
@@ -160,4 +163,15 @@ export function createOutbox(options: {
       }
     },
   }
+}
+
+const later = (ms: number, work: () => void) => {
+  const timer = setTimeout(work, ms)
+  return () => clearTimeout(timer)
+}
+
+/** A timer would take a millisecond, in which a message could be half-way to its platform. */
+const soon = (work: () => void) => {
+  const turn = setImmediate(work)
+  return () => clearImmediate(turn)
 }
