@@ -95,94 +95,11 @@ export interface Spool {
 }
 
 export function createSpool(options: SpoolOptions): Spool {
-  const { report, waitingLimit, pollMinMs = 5, pollMaxMs = 1000, sweepMs = 60_000 } = options
-  const { graceMs = 2000, spinMs = 10, now = Date.now } = options
-  // Durations use a clock that cannot be set back.
-  const clock = () => performance.now()
-  const fault = options.fault ?? (() => {})
   const inboxes = new Map<string, InboxState>()
   let started = false
   let stopped = false
-  const isStopped = () => stopped
-
-  const claims = createClaims({
-    directory: options.claimed,
-    fileLimit: options.fileLimit,
-    firstSeq: options.firstSeq,
-  })
-  const remover = createRemover(message => report({ kind: 'not_removed', message }))
-  const timers = createTimers(isStopped)
-  const reportDirectory = createDirectoryReporter(report)
-  const handles = createDirectoryHandles()
-  const makeReady = (inbox: InboxState) => scheduler.makeReady(inbox)
-  const directoryHealth = createDirectoryHealth({ reportDirectory, clock })
-  const polling = createPolling({
-    minMs: pollMinMs,
-    maxMs: pollMaxMs,
-    clock,
-    timers,
-    reportDirectory,
-    report,
-    isStarted: () => started,
-    isBackingOff: directoryHealth.isBackingOff,
-    makeReady,
-  })
-  const watchers = createWatchers({
-    events: options.events,
-    claimed: options.claimed,
-    clock,
-    isStopped,
-    reportDirectory,
-    handles,
-    polling,
-    directoryHealth,
-    makeReady,
-    burst: () => scanner.distrustEvents(),
-  })
-  const sweeper = createSweeper({
-    sweepMs,
-    now,
-    inboxes: () => inboxes.values(),
-    watchers,
-    handles,
-    directoryHealth,
-    makeReady,
-  })
-  const scanner = createScanner({
-    waitingLimit,
-    now,
-    timers,
-    reportDirectory,
-    handles,
-    polling,
-    watchers,
-    directoryHealth,
-    makeReady,
-    listed: () => fault('listed'),
-  })
-  const partialFiles = createPartialFiles({
-    graceMs,
-    now,
-    clock,
-    timers,
-    claims,
-    due: file => scheduler.addPriority([file]),
-  })
-  const scheduler = createScheduler({
-    spinMs,
-    now,
-    isStopped,
-    timers,
-    claims,
-    handles,
-    directoryHealth,
-    scanner,
-    overflow: createOverflow({ waitingLimit, handles, directoryHealth, report }),
-    partialFiles,
-    allowance: options.allowance,
-    report,
-    fault,
-  })
+  const { claims, remover, timers, polling, watchers, sweeper, partialFiles, scheduler, makeReady, fault } =
+    connectParts(options, { inboxes, isStarted: () => started, isStopped: () => stopped })
 
   return {
     async start(consume) {
@@ -253,4 +170,100 @@ export function createSpool(options: SpoolOptions): Spool {
       await remover.close()
     },
   }
+}
+
+/** What the parts have to know of the spool they belong to. */
+interface Life {
+  inboxes: ReadonlyMap<string, InboxState>
+  isStarted(): boolean
+  isStopped(): boolean
+}
+
+function connectParts(options: SpoolOptions, { inboxes, isStarted, isStopped }: Life) {
+  const { report, waitingLimit, pollMinMs = 5, pollMaxMs = 1000, sweepMs = 60_000 } = options
+  const { graceMs = 2000, spinMs = 10, now = Date.now } = options
+  // Durations use a clock that cannot be set back.
+  const clock = () => performance.now()
+  const fault = options.fault ?? (() => {})
+
+  const claims = createClaims({
+    directory: options.claimed,
+    fileLimit: options.fileLimit,
+    firstSeq: options.firstSeq,
+  })
+  const remover = createRemover(message => report({ kind: 'not_removed', message }))
+  const timers = createTimers(isStopped)
+  const reportDirectory = createDirectoryReporter(report)
+  const handles = createDirectoryHandles()
+  const makeReady = (inbox: InboxState) => scheduler.makeReady(inbox)
+  const directoryHealth = createDirectoryHealth({ reportDirectory, clock })
+  const polling = createPolling({
+    minMs: pollMinMs,
+    maxMs: pollMaxMs,
+    clock,
+    timers,
+    reportDirectory,
+    report,
+    isStarted,
+    isBackingOff: directoryHealth.isBackingOff,
+    makeReady,
+  })
+  const watchers = createWatchers({
+    events: options.events,
+    claimed: options.claimed,
+    clock,
+    isStopped,
+    reportDirectory,
+    handles,
+    polling,
+    directoryHealth,
+    makeReady,
+    burst: () => scanner.distrustEvents(),
+  })
+  const sweeper = createSweeper({
+    sweepMs,
+    now,
+    inboxes: () => inboxes.values(),
+    watchers,
+    handles,
+    directoryHealth,
+    makeReady,
+  })
+  const scanner = createScanner({
+    waitingLimit,
+    now,
+    timers,
+    reportDirectory,
+    handles,
+    polling,
+    watchers,
+    directoryHealth,
+    makeReady,
+    listed: () => fault('listed'),
+  })
+  const partialFiles = createPartialFiles({
+    graceMs,
+    now,
+    clock,
+    timers,
+    claims,
+    due: file => scheduler.addPriority([file]),
+  })
+  const scheduler = createScheduler({
+    spinMs,
+    now,
+    isStopped,
+    timers,
+    claims,
+    handles,
+    directoryHealth,
+    scanner,
+    overflow: createOverflow({ waitingLimit, handles, directoryHealth, report }),
+    partialFiles,
+    allowance: options.allowance,
+    report,
+    fault,
+  })
+
+  return { claims, remover, timers, polling, watchers, sweeper, partialFiles, scheduler, makeReady, fault }
 }

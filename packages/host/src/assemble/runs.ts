@@ -14,19 +14,17 @@ import { combineHooks, type Room, type RunHooks } from '../runs/hooks.ts'
 import { createInputBox } from '../runs/input-box.ts'
 import { createLaunch, imageFor, userOf } from '../runs/launch.ts'
 import { createModelHealth } from '../runs/model-gateway/health.ts'
-import { ignoredProxy } from '../runs/model-gateway/proxy.ts'
 import { refusalNotices, shownRefusals } from '../runs/notices.ts'
 import { createRunQueue } from '../runs/run-queue.ts'
 import { rightsOf } from '../runs/scheduler/rights.ts'
 import { createScheduler, type TaskKind } from '../runs/scheduler/scheduler.ts'
-import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import { createGlobalFolder } from '../sandboxes/mounts.ts'
 import type { Sandbox } from '../sandboxes/types.ts'
-import { openUsedEngines } from '../sandboxes/used.ts'
 import { wipedAt } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
 import { textMessage } from '../store/text-message.ts'
 import type { Store } from '../store/types.ts'
+import { openSandboxChoice } from './sandbox-choice.ts'
 
 /** How much of what an agent said is read to tell it what it had sent. */
 const latelySaid = { limit: 100, characters: 1_000_000, within: 20_000 }
@@ -71,81 +69,15 @@ export interface OpenRunsOptions {
 export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
   const { config, layout, store, positions, owners, retries, log } = options
   const hooks = combineHooks(options.hooks)
-  const used = openUsedEngines(store)
   const installation = installationOf(store)
   createGlobalFolder(layout)
-  const sandboxes = createSandboxes(config, { installation })
-  const choose = () =>
-    used.trying(() => chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes))
-  let choice = await choose()
-  log.debug({ sandbox: choice.sandbox?.name, reason: choice.reason }, 'agents run in this sandbox')
-  for (const problem of [choice.warning, ignoredProxy(process.env)])
-    if (problem !== undefined) log.warn(problem)
-
-  // What a dead process left running may still write; it is ended before anything new starts.
-  for (const name of used.all()) {
-    const known = choice.considered.find(considered => considered.name === name)
-    const { available } = known ?? (await checkSandbox(sandboxes[name]))
-    if (!available) continue
-    const ended = await sandboxes[name].endOrphans(installation)
-    if (ended.length > 0) log.warn({ sandbox: name, runs: ended }, 'runs of an earlier process were ended')
-  }
-  for (const run of store.agents.runs({ status: 'running' })) {
-    const wasIdle =
-      run.kind === 'chat' && store.agents.incoming({ runId: run.id, status: 'given' }).length === 0
-    store.agents.giveBack(run.id)
-    options.gone(run.group, run.id)
-    // What it had said that it was done with, it was.
-    const wasFinished =
-      run.occurrenceId !== null && store.agents.occurrence(run.occurrenceId)?.status === 'done'
-    const isOver = wasFinished || wasIdle
-    store.agents.updateRun(run.id, {
-      status: isOver ? 'done' : 'stopped',
-      endedAt: Date.now(),
-      error: isOver ? null : 'The host stopped during the run.',
-    })
-  }
+  const sandboxes = await openSandboxChoice({ config, store, installation, log })
+  endEarlierRuns(store, options.gone)
 
   const { taskKinds } = options
   for (const kind of taskKinds) await kind.recover?.(installation)
   const kindOf = (task: Task) => taskKinds.find(kind => kind.takes(task))
 
-  const sandboxOf = async (group: Group): Promise<Sandbox> => {
-    const sandbox = await chosenFor(group)
-    used.add(sandbox.name)
-    return sandbox
-  }
-  /** An engine that was not there when the host started, such as one that starts more slowly, may be there by now. */
-  const usualSandbox = async (): Promise<Sandbox> => {
-    if (choice.sandbox) return choice.sandbox
-    choosing ??= chooseAgain().finally(() => {
-      choosing = undefined
-    })
-    return choosing
-  }
-  /** One at a time, and used only afterwards: what an earlier process left is ended, and nothing that has just begun. */
-  let choosing: Promise<Sandbox> | undefined
-  const chooseAgain = async (): Promise<Sandbox> => {
-    const found = await choose()
-    await found.sandbox?.endOrphans(installation)
-    choice = found
-    const sandbox = required(found)
-    log.info({ sandbox: sandbox.name, reason: found.reason }, 'agents run in this sandbox from now on')
-    return sandbox
-  }
-  const chosenFor = async (group: Group): Promise<Sandbox> => {
-    const settings = config.groups[group.folder]
-    if (settings?.sandbox === undefined && settings?.driver === undefined) return usualSandbox()
-    // Each engine is asked, and tried, when one has to be chosen: seconds that a start need not take.
-    if (settings.sandbox !== undefined && settings.sandbox === choice.sandbox?.name) return choice.sandbox
-    return required(
-      await chooseSandbox(
-        settings.sandbox ?? config.agents.sandbox,
-        settings.driver ?? config.agents.driver,
-        sandboxes,
-      ),
-    )
-  }
   const message = (group: Group, text: string) => textMessage(positions.next(), group, text, Date.now())
   const health = createModelHealth({
     config,
@@ -194,7 +126,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     group: store.group,
     launch: async (start, group) => {
       options.begins(group.folder, { taskId: start.task?.id ?? null })
-      const sandbox = await sandboxOf(group)
+      const sandbox = await sandboxes.forGroup(group)
       const image = imageFor(config, group, sandbox) ?? null
       store.agents.updateRun(start.run_id, { sandbox: sandbox.name, image })
       await options.settle(group.folder)
@@ -235,7 +167,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     const group = store.group(folder)
     if (!group) throw new Error(`No group has the folder ${folder}.`)
     await options.settle(folder)
-    return roomIn(group, await sandboxOf(group))
+    return roomIn(group, await sandboxes.forGroup(group))
   })
   const mayRun = rightsOf(store)
   const scheduler = createScheduler({
@@ -252,7 +184,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
   return {
     queue: agents,
     scheduler,
-    choice: () => choice,
+    choice: sandboxes.usual,
     modelWarning: health.warning,
     async stop() {
       const noted = scheduler.stop()
@@ -262,9 +194,23 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
   }
 }
 
-function required({ sandbox, reason }: Choice): Sandbox {
-  if (sandbox) return sandbox
-  throw new Error(reason)
+/** Of what an earlier process was at when it ended: what it had not answered is given again. */
+function endEarlierRuns(store: Store, gone: OpenRunsOptions['gone']): void {
+  for (const run of store.agents.runs({ status: 'running' })) {
+    const wasIdle =
+      run.kind === 'chat' && store.agents.incoming({ runId: run.id, status: 'given' }).length === 0
+    store.agents.giveBack(run.id)
+    gone(run.group, run.id)
+    // What it had said that it was done with, it was.
+    const wasFinished =
+      run.occurrenceId !== null && store.agents.occurrence(run.occurrenceId)?.status === 'done'
+    const isOver = wasFinished || wasIdle
+    store.agents.updateRun(run.id, {
+      status: isOver ? 'done' : 'stopped',
+      endedAt: Date.now(),
+      error: isOver ? null : 'The host stopped during the run.',
+    })
+  }
 }
 
 /** Marks what we start, so that we never end what another installation on this machine has started. */

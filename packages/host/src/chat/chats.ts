@@ -59,7 +59,7 @@ const mostCharacters = 1_000_000
 /** a platform is not asked for its chats more often than this */
 const listChatsMs = 60_000
 
-export function createChats(options: {
+export interface ChatsOptions {
   store: Store
   config: Config
   retries: Pick<Retries, 'inBackground'>
@@ -87,17 +87,15 @@ export function createChats(options: {
   channels?: readonly Channel[]
   /** left out: one of its own */
   registry?: Channels
-}): Chats {
+}
+
+export function createChats(options: ChatsOptions): Chats {
   const { store, config, log, now, kick, positions, registry = createChannels({ log }) } = options
   const feed = createFeed(now)
   const channelOf = registry.of
-  const messageOf = (id: number): MessageRow | undefined => {
-    const [row] = store.messages({ after: id - 1, limit: 1 })
-    return row?.id === id ? row : undefined
-  }
   /** Whoever looks sees the card change; on a platform, its message does. */
   const showCard = (messageId: number, cards: Cards, text: string) => {
-    const row = messageOf(messageId)
+    const row = messageIn(store, messageId)
     if (!row) return
     feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, cards) }))
     if (!channelOf(row.jid)?.edit) return
@@ -138,17 +136,6 @@ export function createChats(options: {
     perform: options.perform ?? (async () => refused('unavailable', 'Nobody can be let in here.')),
     now,
   })
-  /** Its words only where the group itself said them, since it was last wiped: a card has a code in it that is for people. */
-  const sentAs = ({ folder, jid }: Group, id: string) => {
-    const row = store
-      .latestMessages({ jid, within: searchedBack, limit: searchedBack, characters: mostCharacters })
-      .rows.find(({ externalIds }) => externalIds?.includes(id))
-    const isOwn =
-      row?.group === folder &&
-      row.kind !== 'approval' &&
-      row.createdAt >= Number(store.meta(wipedAt(folder)) ?? 0)
-    return row && { text: isOwn ? row.text : undefined }
-  }
   const inbound = createInbound({
     store,
     config,
@@ -163,7 +150,7 @@ export function createChats(options: {
       if (channelOf(said.jid)?.pairs) pairing.asked(name, said)
     },
     pair: pairing.hear,
-    sentAs,
+    sentAs: (group, id) => sentAs(store, group, id),
     received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
   })
   const web = createWebChannel({ feed, now })
@@ -178,19 +165,7 @@ export function createChats(options: {
         !store.taints.of(folder, folderContext).secret && config.groups[folder]?.containsSecrets !== true,
       now,
     })
-  let listedAt = 0
-  /** Asks the channels that can list their chats, now and then, when somebody wants to know. */
-  const listChats = async () => {
-    if (now() - listedAt < listChatsMs) return
-    listedAt = now()
-    for (const channel of registry.all()) {
-      try {
-        for (const chat of (await channel.chats?.()) ?? []) hostOf(channel).knows(chat)
-      } catch (error) {
-        log.warn({ err: error, channel: channel.name }, 'the chats of a channel could not be listed')
-      }
-    }
-  }
+  const listChats = createLister({ registry, hostOf, log, now })
   const progress = createProgress({
     store,
     positions,
@@ -206,24 +181,7 @@ export function createChats(options: {
   return {
     channels: registry,
     pairing,
-    lookup: {
-      message: messageOf,
-      card(message) {
-        const { question, approval } = cardsIn(store, approvals, message)
-        if (question) return { kind: 'question', card: cardOf(question) }
-        return approval && { kind: 'approval', card: cardOnPlatform(approval) }
-      },
-      reactedTo({ jid, group, messageId }) {
-        if (messageId !== null && !/^\d{12}$/.test(messageId)) return messageId
-        const { rows } = store.agents.latestIncoming({ group, jid, limit: 200, characters: mostCharacters })
-        const row =
-          messageId === null
-            ? // What the host itself told the agent is on no platform.
-              rows.findLast(({ channel }) => channel !== 'host')
-            : rows.find(({ id }) => id === Number(messageId))
-        return row?.externalId ?? messageId
-      },
-    },
+    lookup: lookupIn(store, approvals),
     web,
     feed,
     inbound,
@@ -266,5 +224,63 @@ export function createChats(options: {
       progress.stop()
       return registry.disconnect()
     },
+  }
+}
+
+const messageIn = (store: Store, id: number): MessageRow | undefined => {
+  const [row] = store.messages({ after: id - 1, limit: 1 })
+  return row?.id === id ? row : undefined
+}
+
+const lookupIn = (store: Store, approvals: Approvals | undefined): Chats['lookup'] => ({
+  message: id => messageIn(store, id),
+  card(message) {
+    const { question, approval } = cardsIn(store, approvals, message)
+    if (question) return { kind: 'question', card: cardOf(question) }
+    return approval && { kind: 'approval', card: cardOnPlatform(approval) }
+  },
+  reactedTo({ jid, group, messageId }) {
+    if (messageId !== null && !/^\d{12}$/.test(messageId)) return messageId
+    const { rows } = store.agents.latestIncoming({ group, jid, limit: 200, characters: mostCharacters })
+    const row =
+      messageId === null
+        ? // What the host itself told the agent is on no platform.
+          rows.findLast(({ channel }) => channel !== 'host')
+        : rows.find(({ id }) => id === Number(messageId))
+    return row?.externalId ?? messageId
+  },
+})
+
+/** Its words only where the group itself said them, since it was last wiped: a card has a code in it that is for people. */
+function sentAs(store: Store, { folder, jid }: Group, id: string) {
+  const row = store
+    .latestMessages({ jid, within: searchedBack, limit: searchedBack, characters: mostCharacters })
+    .rows.find(({ externalIds }) => externalIds?.includes(id))
+  const isOwn =
+    row?.group === folder &&
+    row.kind !== 'approval' &&
+    row.createdAt >= Number(store.meta(wipedAt(folder)) ?? 0)
+  return row && { text: isOwn ? row.text : undefined }
+}
+
+/** Asks the channels that can list their chats, now and then, when somebody wants to know. */
+function createLister(options: {
+  registry: Channels
+  hostOf(channel: Channel): ReturnType<typeof hostFor>
+  log: Logger
+  now(): number
+}): () => Promise<void> {
+  const { registry, hostOf, log, now } = options
+  let listedAt = 0
+  return async () => {
+    if (now() - listedAt < listChatsMs) return
+    listedAt = now()
+    for (const channel of registry.all()) {
+      try {
+        for (const chat of (await channel.chats?.()) ?? []) hostOf(channel).knows(chat)
+      } catch (error) {
+        log.warn({ err: error, channel: channel.name }, 'the chats of a channel could not be listed')
+      }
+    }
   }
 }

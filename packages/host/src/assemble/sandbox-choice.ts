@@ -1,0 +1,88 @@
+import type { Group } from '@hatchway/protocol'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { ignoredProxy } from '../runs/model-gateway/proxy.ts'
+import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
+import type { Sandbox } from '../sandboxes/types.ts'
+import { openUsedEngines } from '../sandboxes/used.ts'
+import type { Store } from '../store/types.ts'
+
+/** Which sandbox agents run in. Engines are asked, and tried, only when one has to be chosen: that takes seconds. */
+export interface SandboxChoice {
+  /** for groups that have no settings of their own */
+  usual(): Choice
+  forGroup(group: Group): Promise<Sandbox>
+}
+
+/** Resolves once everything is ended that an earlier process of this installation left running. */
+export async function openSandboxChoice({
+  config,
+  store,
+  installation,
+  log,
+}: {
+  config: Config
+  store: Store
+  installation: string
+  log: Logger
+}): Promise<SandboxChoice> {
+  const used = openUsedEngines(store)
+  const sandboxes = createSandboxes(config, { installation })
+  const choose = () =>
+    used.trying(() => chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes))
+  let usual = await choose()
+  log.debug({ sandbox: usual.sandbox?.name, reason: usual.reason }, 'agents run in this sandbox')
+  for (const problem of [usual.warning, ignoredProxy(process.env)])
+    if (problem !== undefined) log.warn(problem)
+
+  // What a dead process left running may still write; it is ended before anything new starts.
+  for (const name of used.all()) {
+    const known = usual.considered.find(considered => considered.name === name)
+    const { available } = known ?? (await checkSandbox(sandboxes[name]))
+    if (!available) continue
+    const ended = await sandboxes[name].endOrphans(installation)
+    if (ended.length > 0) log.warn({ sandbox: name, runs: ended }, 'runs of an earlier process were ended')
+  }
+
+  /** One at a time, and used only afterwards: what an earlier process left is ended, and nothing that has just begun. */
+  let choosing: Promise<Sandbox> | undefined
+  const chooseAgain = async (): Promise<Sandbox> => {
+    const found = await choose()
+    await found.sandbox?.endOrphans(installation)
+    usual = found
+    const sandbox = required(found)
+    log.info({ sandbox: sandbox.name, reason: found.reason }, 'agents run in this sandbox from now on')
+    return sandbox
+  }
+  /** An engine that was not there when the host started, such as one that starts more slowly, may be there by now. */
+  const usualSandbox = async (): Promise<Sandbox> => {
+    if (usual.sandbox) return usual.sandbox
+    choosing ??= chooseAgain().finally(() => {
+      choosing = undefined
+    })
+    return choosing
+  }
+  const chosenFor = async ({ folder }: Group): Promise<Sandbox> => {
+    const settings = config.groups[folder]
+    if (settings?.sandbox === undefined && settings?.driver === undefined) return usualSandbox()
+    if (settings.sandbox !== undefined && settings.sandbox === usual.sandbox?.name) return usual.sandbox
+    const { agents } = config
+    return required(
+      await chooseSandbox(settings.sandbox ?? agents.sandbox, settings.driver ?? agents.driver, sandboxes),
+    )
+  }
+
+  return {
+    usual: () => usual,
+    async forGroup(group) {
+      const sandbox = await chosenFor(group)
+      used.add(sandbox.name)
+      return sandbox
+    },
+  }
+}
+
+function required({ sandbox, reason }: Choice): Sandbox {
+  if (sandbox) return sandbox
+  throw new Error(reason)
+}
