@@ -12,7 +12,7 @@ type Fields = Readonly<Record<string, unknown>>
 type Problem = string | undefined
 
 /** The rules for the body of one endpoint. */
-export type ContentRules = (body: Fields) => Problem
+type ContentRules = (body: Fields) => Problem
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -170,7 +170,7 @@ const googlePartsProblem = (holders: readonly unknown[]): Problem =>
     ),
   )
 
-export const contentRules = { messages, completions, responses, generate }
+const contentRules = { messages, completions, responses, generate }
 
 export type RuledContent = keyof typeof contentRules
 
