@@ -143,6 +143,19 @@ test('a list of senders lets nobody else in, however its folder is spelled; an e
   expect(store.agents.incoming({})).toHaveLength(2)
 })
 
+test('a list of senders may name their platform, and only the operator is the operator', async () => {
+  const { say, reception } = await open([groupOf('main', { main: true })], {
+    groups: { main: { senders: ['operator', 'test:ann', 'other:eve', '@ann:example.org'] } },
+  })
+  expect(say('main', 'hello', { sender: 'ann' })).toMatchObject({ ok: true })
+  expect(say('main', 'hello', { sender: '@ann:example.org' })).toMatchObject({ ok: true })
+  for (const sender of ['operator', 'eve', 'other:eve', 'test:ann'])
+    expect(say('main', 'hello', { sender })).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+  const operator = saying('chat:main', 'hello', { sender: 'operator' })
+  expect(reception.receive('web', operator)).toMatchObject({ ok: true })
+  expect(reception.admits('irc', operator)).toBe(false)
+})
+
 test('what cannot be a message is refused', async () => {
   const { say } = await open([groupOf('main', { main: true })])
   expect(say('main', ' \n')).toMatchObject({ ok: false, error: { code: 'invalid_field' } })
