@@ -60,6 +60,9 @@ const shownText = 200
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 12)
 const longestQuote = 1000
 const longestName = 100
+/** Some platforms take any text for one. */
+const shownEmoji = (emoji: string): string =>
+  /^\p{RGI_Emoji}$/v.test(emoji) ? emoji : oneLine(emoji).slice(0, 32).toWellFormed()
 const shownName = (name: string): string => oneLine(name).slice(0, longestName).toWellFormed()
 /** A part of what was said may be quoted; anything else is not what was said. */
 const quotedFrom = (said: string, quoted = ''): string =>
@@ -176,7 +179,8 @@ export function createInbound(options: {
     ...(message.attachments && { attachments: message.attachments }),
     ...(message.thread !== undefined && { thread: message.thread }),
     ...(message.quote && { quote: quoteIn(channel, group, message.quote) }),
-    createdAt: Math.min(message.at, now()),
+    // Where a platform's clock is somebody else's word, it may be no time at all.
+    createdAt: Number.isSafeInteger(message.at) ? Math.min(message.at, now()) : now(),
   })
 
   const keep = (message: NewIncoming, storing: (message: NewIncoming) => number | undefined) => {
@@ -319,7 +323,7 @@ export function createInbound(options: {
       note(
         group,
         `reaction:${channel}:${to}:${sender}:${digest(emoji)}`,
-        `${shownName(senderName)} reacted with ${emoji.slice(0, 32)} to ${what}`,
+        `${shownName(senderName)} reacted with ${shownEmoji(emoji)} to ${what}`,
       )
     },
     admits: (channel, said) => {
