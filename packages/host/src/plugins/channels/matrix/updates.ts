@@ -8,6 +8,7 @@ import { type Crypto, Unreadable } from './crypto.ts'
 import { BrokenFile, decryptFile } from './encrypted-file.ts'
 import { type Event, eventIn, text } from './events.ts'
 import type { ReplacedRooms } from './replaced.ts'
+import { createReplays } from './replays.ts'
 import type { Room, Rooms } from './rooms.ts'
 import { answeredTo, changeIn, reactionIn, type Said, saidIn, threadOf } from './said.ts'
 
@@ -33,6 +34,7 @@ const messages: ReadonlySet<string> = new Set(['m.room.message', 'm.sticker'])
 export function createUpdates(options: UpdateOptions): Updates {
   const { host, crypto, rooms, us, log } = options
   const hear = createHearing(options)
+  const replays = createReplays(host)
 
   const react = async (room: Room, event: Event) => {
     const reaction = reactionIn(event.content)
@@ -91,7 +93,8 @@ export function createUpdates(options: UpdateOptions): Updates {
           { room: id, sender: event.sender },
           'a message in an encrypted room was not encrypted; it is not heard',
         )
-      await hear(room, event)
+      if (room.isEncrypted) await replays.once(raw, () => hear(room, event))
+      else await hear(room, event)
     },
   }
 }
