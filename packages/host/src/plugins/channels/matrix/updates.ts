@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { z } from 'zod'
 import type { ChannelHost, Incoming } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
+import { createFailures } from '../failures.ts'
 import { type Press, pressIn, recallCard } from './buttons.ts'
 import { type Client, MatrixRefusal } from './client.ts'
 import { type Crypto, Unreadable } from './crypto.ts'
@@ -106,22 +107,6 @@ const personIn = (room: Room, sender: string): Person => ({
   senderName: room.nameOf(sender),
 })
 
-/** How often in a row a file of somebody could not be had. */
-function createFailures() {
-  const mostAttempts = 3
-  const mostPeople = 1000
-  const counts = new Map<string, number>()
-  return {
-    isLast(person: string): boolean {
-      const count = (counts.get(person) ?? 0) + 1
-      if (counts.size >= mostPeople) counts.clear()
-      if (count < mostAttempts) counts.set(person, count)
-      else counts.delete(person)
-      return count >= mostAttempts
-    },
-  }
-}
-
 /** What somebody said, or said instead. */
 function createHearing({ host, client, crypto, us }: UpdateOptions) {
   /** Fetched only where the host wants it: strangers cause no traffic. */
@@ -138,7 +123,7 @@ function createHearing({ host, client, crypto, us }: UpdateOptions) {
     } catch (error) {
       const isLost = error instanceof BrokenFile || (error instanceof MatrixRefusal && error.isFinal)
       // Anything else may be over soon: the message is fetched once more. A server that stays down holds up nobody for long.
-      if (!isLost && !failures.isLast(by.jid + by.sender)) throw error
+      if (!isLost && !failures.isLast(by)) throw error
       return `[${file.name} was not taken: ${error instanceof Error ? error.message : String(error)}]`
     }
   }
