@@ -168,11 +168,14 @@ test('half a character is replaced, and a message from the future is from now', 
   expect(store.agents.incoming({})).toMatchObject([{ text: 'half \ufffd', createdAt: 5000 }])
 })
 
-test.each([1.5, -1e300, Number.NaN, Number.POSITIVE_INFINITY])('a time that is none (%d) is now', async at => {
-  const { store, say } = await open([groupOf('main', { main: true })])
-  expect(say('main', 'hello', { at })).toMatchObject({ ok: true })
-  expect(store.agents.incoming({})).toMatchObject([{ createdAt: 5000 }])
-})
+test.each([1.5, -1e300, Number.NaN, Number.POSITIVE_INFINITY])(
+  'a time that is none (%d) is now',
+  async at => {
+    const { store, say } = await open([groupOf('main', { main: true })])
+    expect(say('main', 'hello', { at })).toMatchObject({ ok: true })
+    expect(store.agents.incoming({})).toMatchObject([{ createdAt: 5000 }])
+  },
+)
 
 test('a reaction says nothing in the host’s name', async () => {
   const { store, reception } = await open([groupOf('main', { main: true })])
