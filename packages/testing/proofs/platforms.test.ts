@@ -70,7 +70,11 @@ attempt(
           services: { plugins: [guardedService] },
           guard: { approvalMs: 600_000 },
           groups: {
-            family: { senders: [family.ann.id], approvers: [office.ann.id], approvalChat: office.room },
+            family: {
+              senders: [family.ann.id],
+              approvers: [`slack:${office.ann.id}`],
+              approvalChat: office.room,
+            },
           },
         }
         writeFileSync(file, `export default ${JSON.stringify(config)}`)

@@ -19,9 +19,10 @@ import type { Channel } from './channels/types.ts'
 import { createWebChannel, type WebChannel } from './channels/web.ts'
 import { createFeed, type Feed } from './feed.ts'
 import { type Cards, cardOf, cardsIn, entryOfIncoming, entryOfMessage, isShown } from './history.ts'
-import { createInbound, type Inbound, sendersOf } from './inbound.ts'
+import { createInbound, type Inbound } from './inbound.ts'
 import type { Lookup } from './outbox/delivery.ts'
 import { createPairing, type Pairing, type PairingOptions } from './pairing.ts'
+import { listFor } from './people.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { createQuestions, type Questions } from './questions/questions.ts'
 
@@ -126,6 +127,12 @@ export function createChats(options: ChatsOptions): Chats {
       requestQueue: options.requestQueue,
       changed: row => showCard(row.messageId, { approval: approvals?.cardOf(row) }, changedApproval(row)),
       showsCards: jid => channelOf(jid)?.showsCards === true,
+      homeOf(folder, jid) {
+        const own = store.group(folder)?.jid
+        if (own === jid) return undefined
+        const home = own === undefined ? '' : (channelOf(own)?.name ?? '')
+        return home === channelOf(jid)?.name ? undefined : home
+      },
       log,
       now,
     })
@@ -160,7 +167,7 @@ export function createChats(options: ChatsOptions): Chats {
       inbound,
       files: options.files,
       groupsChanged: () => options.renamed?.(),
-      isOpenToAll: group => sendersOf(config, group) === undefined,
+      isOpenToAll: group => listFor(config, group.folder, 'senders') === undefined,
       mayShowElsewhere: ({ folder }) =>
         !store.taints.of(folder, folderContext).secret && config.groups[folder]?.containsSecrets !== true,
       now,

@@ -17,6 +17,7 @@ import type {
   Received,
   Ruling,
 } from './channels/types.ts'
+import { isNamed, listFor } from './people.ts'
 import type { Questions } from './questions/questions.ts'
 import { isCalled, triggerOf, withoutCall } from './trigger.ts'
 
@@ -37,7 +38,7 @@ export interface Inbound {
   /** the agent is told along with whatever calls it next */
   reacted(channel: string, reaction: Reacted): void
   /** whether this person is heard in this chat */
-  admits(said: Pick<Incoming, 'jid' | 'sender'>): boolean
+  admits(channel: string, said: Pick<Incoming, 'jid' | 'sender'>): boolean
   /** the host's own word to a group's agent, which it gets along with whatever calls it next; once per `about` */
   note(group: Pick<Group, 'folder' | 'jid'>, about: string, text: string): void
   counts(): InboundCounts
@@ -59,6 +60,9 @@ const shownText = 200
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 12)
 const longestQuote = 1000
 const longestName = 100
+/** Some platforms take any text for one. */
+const shownEmoji = (emoji: string): string =>
+  /^\p{RGI_Emoji}$/v.test(emoji) ? emoji : oneLine(emoji).slice(0, 32).toWellFormed()
 const shownName = (name: string): string => oneLine(name).slice(0, longestName).toWellFormed()
 /** A part of what was said may be quoted; anything else is not what was said. */
 const quotedFrom = (said: string, quoted = ''): string =>
@@ -104,14 +108,16 @@ export function createInbound(options: {
 
   const groupOf = (said: Pick<Incoming, 'jid'>) => store.groups().find(({ jid }) => jid === said.jid)
 
-  const mayWrite = (group: Group, { sender }: Pick<Incoming, 'sender'>): boolean =>
-    sendersOf(config, group)?.includes(sender) ?? true
+  const mayWrite = ({ folder }: Group, channel: string, { sender }: Pick<Incoming, 'sender'>): boolean => {
+    const list = listFor(config, folder, 'senders')
+    return list === undefined || isNamed(list, { channel, sender }, true)
+  }
 
   /** The group of the chat, if this sender may be heard in it. */
   const admit = (channel: string, said: Pick<Incoming, 'jid' | 'sender'>) => {
     const group = groupOf(said)
     if (!group) return refuse(channel, said, 'not_found', 'No group is registered for this chat.')
-    if (!mayWrite(group, said)) {
+    if (!mayWrite(group, channel, said)) {
       return refuse(channel, said, 'forbidden', 'This sender is not on the list of those who may write here.')
     }
     return { ok: true, group } as const
@@ -123,7 +129,7 @@ export function createInbound(options: {
     if (!approvals || !group || message.attachments || message.text.length > longestText) return undefined
     const { sender, senderName } = message
     const person = { channel, sender, senderName }
-    if (!mayWrite(group, message) && !approvals.mayDecide(group, person)) return undefined
+    if (!mayWrite(group, channel, message) && !approvals.mayDecide(group, person)) return undefined
     const text = message.text.toWellFormed()
     const taking = approvals.meantBy(
       group,
@@ -149,7 +155,7 @@ export function createInbound(options: {
     if (ours) return { by: 'you', text: ours.text === undefined ? undefined : quotedFrom(ours.text, text) }
     const heard = store.agents.byExternalId(channel, group.jid, id)
     if (heard?.group === group.folder) return { by: heard.senderName, text: quotedFrom(heard.text, text) }
-    const isHeard = sender !== undefined && mayWrite(group, { sender })
+    const isHeard = sender !== undefined && mayWrite(group, channel, { sender })
     return { by: isHeard ? senderName : undefined, text: isHeard ? text : undefined }
   }
 
@@ -173,7 +179,8 @@ export function createInbound(options: {
     ...(message.attachments && { attachments: message.attachments }),
     ...(message.thread !== undefined && { thread: message.thread }),
     ...(message.quote && { quote: quoteIn(channel, group, message.quote) }),
-    createdAt: Math.min(message.at, now()),
+    // Where a platform's clock is somebody else's word, it may be no time at all.
+    createdAt: Number.isSafeInteger(message.at) ? Math.min(message.at, now()) : now(),
   })
 
   const keep = (message: NewIncoming, storing: (message: NewIncoming) => number | undefined) => {
@@ -293,7 +300,7 @@ export function createInbound(options: {
       // Nobody changes what somebody else has said.
       if (!group || row?.group !== group.folder || row.sender !== sender || text === row.text) return
       // Whoever is not heard by writing is not heard by changing what they once wrote.
-      if (!mayWrite(group, { sender })) return
+      if (!mayWrite(group, channel, { sender })) return
       const words = text === null ? '[taken back]' : text.toWellFormed().slice(0, longestText)
       if (store.agents.rewrite(row.id, words)) {
         options.received?.({ ...row, text: words })
@@ -310,31 +317,20 @@ export function createInbound(options: {
     },
     reacted(channel, { jid, to, emoji, sender, senderName }) {
       const group = groupOf({ jid })
-      if (!group || !mayWrite(group, { sender })) return
+      if (!group || !mayWrite(group, channel, { sender })) return
       const { text } = readable(channel, group, { id: to })
       const what = text === undefined ? 'a message' : JSON.stringify(text.slice(0, shownText).toWellFormed())
       note(
         group,
         `reaction:${channel}:${to}:${sender}:${digest(emoji)}`,
-        `${shownName(senderName)} reacted with ${emoji.slice(0, 32)} to ${what}`,
+        `${shownName(senderName)} reacted with ${shownEmoji(emoji)} to ${what}`,
       )
     },
-    admits: said => {
+    admits: (channel, said) => {
       const group = groupOf(said)
-      return group !== undefined && mayWrite(group, said)
+      return group !== undefined && mayWrite(group, channel, said)
     },
     note,
     counts: () => ({ ...counts }),
   }
-}
-
-/** Folders are told apart without case, and so are they here: a list that is overlooked would let everybody in. */
-export function sendersOf(
-  { groups }: Pick<Config, 'groups'>,
-  { folder }: Group,
-): readonly string[] | undefined {
-  const lists = Object.entries(groups)
-    .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
-    .flatMap(([, { senders }]) => (senders ? [senders] : []))
-  return lists.length === 0 ? undefined : lists.flat()
 }

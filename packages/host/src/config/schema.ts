@@ -311,11 +311,11 @@ const groupSettings = z
     repo: groupRepoSchema.optional(),
     /** whether what is in its folder must not get out */
     containsSecrets: z.boolean().optional(),
-    /** who may decide what its agent is not to do without a person; left out: the operator */
+    /** who may decide what its agent is not to do without a person, by id or `platform:id`; left out: the operator */
     approvers: z.array(z.string()).optional(),
     /** the chat of another group in which people are asked; left out: the group's own */
     approvalChat: z.string().min(1).optional(),
-    /** who may call the agent; left out: everybody in the chat; empty: nobody */
+    /** who may call the agent, by id or `platform:id`; left out: everybody in the chat; empty: nobody */
     senders: z.array(z.string()).optional(),
   })
   .catchall(z.unknown())

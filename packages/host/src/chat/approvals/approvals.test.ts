@@ -580,6 +580,24 @@ describe('"allow always"', () => {
     expect(host.click('main', own.seq, 'allow', 'ben')).toMatchObject({ ok: true })
   })
 
+  test('is decided on another platform only by those whom the list names there', async () => {
+    const host = await open({
+      config: { groups: { family: { approvalChat: 'text:shop', approvers: ['ann', 'text:ben'] } } },
+    })
+    const { seq, code } = await host.want('family')
+    const press = (channel: string, sender: string) =>
+      host.chats.inbound.decide(channel, {
+        ...{ jid: 'text:shop', id: String(seq), decision: 'allow', sender, senderName: sender },
+      })
+    // Somebody else who has Ann's id here.
+    expect(press('text', 'ann')).toMatchObject({
+      error: { code: 'forbidden', message: expect.stringContaining('Ask log:ann or text:ben.') },
+    })
+    host.say('shop', `allow ${code}`, { sender: 'ann', channel: 'text' })
+    expect(host.status(seq)).toBe('open')
+    expect(press('text', 'ben')).toMatchObject({ ok: true })
+  })
+
   test('is not said in a chat that showed only a part of it', async () => {
     const host = await open()
     const { seq, code } = await host.want('main', 'x'.repeat(5000))

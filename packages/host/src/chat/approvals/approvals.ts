@@ -40,6 +40,7 @@ export interface Approvals {
   /** whether a person has been asked, and nothing has come of it yet */
   isAsked(seq: number): boolean
 
+  /** in the group's own chat */
   mayDecide(group: Pick<Group, 'folder'>, person: Person): boolean
   /** what a text said in a chat decides; undefined: nothing, and it is a message like any other */
   meantBy(group: Group, person: Person, text: string): Take | Refusal | undefined
@@ -81,6 +82,8 @@ export interface ApprovalsOptions {
   said(): void
   /** whether people there see a card change; where they do not, they are told */
   showsCards(jid: string): boolean
+  /** the platform of a group's own chat, if a chat in which people are asked for it is on another */
+  homeOf(folder: string, jid: string): string | undefined
   log: Logger
   now(): number
 }
@@ -106,8 +109,9 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       if (!row || !isShownIn(config, row, chat)) {
         return refused('not_found', 'No approval with this id in this chat.')
       }
-      if (!mayDecide(config, row.group, person)) {
-        const who = deciders(config, row.group)
+      const home = options.homeOf(row.group, chat.jid)
+      if (!mayDecide(config, row.group, person, home)) {
+        const who = deciders(config, row.group, home)
         return refused('forbidden', `${nameOf(person)} may not decide this. Ask ${who}.`)
       }
       // The console can show all of it; a message on a platform cannot.

@@ -2,34 +2,26 @@ import type { Group } from '@hatchway/protocol'
 import { visible } from '../../base/visible-text.ts'
 import type { Config } from '../../config.ts'
 import type { Who } from '../../store/types.ts'
+import { inFull, isNamed, isOperator, listFor, type Speaker } from '../people.ts'
 
 /** Somebody who decides, or wants to. */
-export interface Person {
-  /** that they speak through */
-  channel: string
-  sender: string
+export interface Person extends Speaker {
   senderName: string
 }
 
 /** At the browser, at the terminal, or at the host's command line. */
 export const operator: Person = { channel: 'web', sender: 'operator', senderName: 'Operator' }
 
-/** Whoever is at this machine, at a browser with the token or at a terminal; no other channel's word for it counts. */
-const isOperator = ({ channel, sender }: Person): boolean =>
-  channel === operator.channel && sender === operator.sender
+const approversOf = (config: Pick<Config, 'groups'>, folder: string): readonly string[] =>
+  listFor(config, folder, 'approvers') ?? [operator.sender]
 
-/** Folders are told apart without case, and so are they here: a list that is overlooked would not count. */
-const listFor = ({ groups }: Pick<Config, 'groups'>, folder: string): readonly string[] => {
-  const lists = Object.entries(groups)
-    .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
-    .flatMap(([, { approvers }]) => (approvers ? [approvers] : []))
-  return lists.length === 0 ? [operator.sender] : lists.flat()
-}
-
-export function mayDecide(config: Pick<Config, 'groups'>, folder: string, person: Person): boolean {
-  const named = isOperator(person) || person.sender !== operator.sender ? person.sender : undefined
-  return named !== undefined && listFor(config, folder).includes(named)
-}
+/** `home`: the platform of the group's own chat, where people are asked on another. */
+export const mayDecide = (
+  config: Pick<Config, 'groups'>,
+  folder: string,
+  person: Person,
+  home?: string | undefined,
+): boolean => isNamed(approversOf(config, folder), person, home === undefined)
 
 /** Where people are asked for a group. */
 export const chatFor = (
@@ -52,10 +44,10 @@ export const isShownIn = (
   row.jid === chat.jid &&
   (row.group === chat.folder || chatFor(config, { folder: row.group, jid: '' }) === chat.jid)
 
-/** In words, for those who may not. */
-export function deciders(config: Pick<Config, 'groups'>, folder: string): string {
-  const names = listFor(config, folder).map(name =>
-    name === operator.sender ? 'the operator' : visible(name),
+/** In words, for those who may not; `home` as above. */
+export function deciders(config: Pick<Config, 'groups'>, folder: string, home?: string | undefined): string {
+  const names = approversOf(config, folder).map(name =>
+    name === operator.sender ? 'the operator' : visible(home === undefined ? name : inFull(name, home)),
   )
   return names.length === 0 ? 'somebody at the host’s command line' : alternatives(names)
 }

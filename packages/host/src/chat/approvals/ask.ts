@@ -60,7 +60,8 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
       expiresAt,
       closedAt: null,
     }
-    const about = { deciders: deciders(config, group.folder), timezone: config.timezone }
+    const home = options.homeOf(group.folder, row.jid)
+    const about = { deciders: deciders(config, group.folder, home), timezone: config.timezone }
     const whose = row.jid === group.jid ? '' : `For the group ${quoted(group.folder)}. `
     const text = `${whose}${textOfApproval(row, about)}`
     store.transaction(transaction => {

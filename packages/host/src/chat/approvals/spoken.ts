@@ -40,11 +40,12 @@ export function createSpoken(options: ApprovalsOptions, settle: Decisions['settl
     // Where cards of other groups are shown, theirs may decide; elsewhere a stranger's code is not even looked up.
     const shown = showsOthers(config, jid) ? store.approvals.byCode(jid, meant.code) : undefined
     const folder = shown && isShownIn(config, shown, group) ? shown.group : group.folder
-    if (!mayDecide(config, folder, person)) {
+    const home = options.homeOf(folder, jid)
+    if (!mayDecide(config, folder, person, home)) {
       if (strangers.areTooMany(jid)) return tooMany
       return said => {
         strangers.count(jid)
-        return reply(said, `${nameOf(person)} may not decide this. Ask ${deciders(config, folder)}.`)
+        return reply(said, `${nameOf(person)} may not decide this. Ask ${deciders(config, folder, home)}.`)
       }
     }
     if (wrongCodes.areTooMany(jid)) return tooMany

@@ -77,7 +77,7 @@ export function hostFor(channel: Channel, options: ChannelHostOptions): ChannelH
     },
     async takeFile({ jid, sender }, { name: fileName, content }) {
       const group = groupOf(jid)
-      if (!group || !inbound.admits({ jid, sender }))
+      if (!group || !inbound.admits(name, { jid, sender }))
         return refused('forbidden', 'Files are taken only from people who are heard in the chat.')
       if (!files) return refused('unavailable', 'This host takes no files.')
       try {

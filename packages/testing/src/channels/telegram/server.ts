@@ -18,6 +18,7 @@ export async function startBotApi() {
   const refusals: (ApiFailure | undefined)[] = []
   /** what the bots asked for, by method, as they did, and when */
   const calls: { method: string; given: Record<string, unknown>; at: bigint }[] = []
+  const faults = { noFiles: false }
   let server: Server | undefined
   let port = 0
 
@@ -37,6 +38,7 @@ export async function startBotApi() {
     if (isFile) {
       const file = [...world.files.values()].find(({ path }) => path === rest)
       if (!file) throw new ApiFailure(404, 'Not Found')
+      if (faults.noFiles) throw new ApiFailure(500, 'Internal Server Error')
       response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(file.content)
       return
     }
@@ -82,6 +84,7 @@ export async function startBotApi() {
     notices,
     /** what the next deliveries are refused with; undefined: that one is not */
     refusals,
+    faults,
     queries,
     url: () => `http://127.0.0.1:${port}`,
     async down() {

@@ -221,6 +221,21 @@ describe(`What people said on Matrix${needs}`, () => {
     expect(next.heard(room).map(({ text }) => text)).toEqual(said)
   })
 
+  attempt('is heard whatever somebody claims to answer', async () => {
+    const { platform, host, room, ann } = await begin()
+    const token = theWorld().stranger.client.getAccessToken() ?? ''
+    // No server takes a request for an event with such an id.
+    for (const [i, event_id] of ['x'.repeat(40_000), '..', '$\u0000'].entries()) {
+      const path = `rooms/${encodeURIComponent(platform.otherRoom)}/send/m.room.message/odd${i}`
+      const relation = { 'm.in_reply_to': { event_id } }
+      const body = { msgtype: 'm.text', body: `odd ${i}`, 'm.relates_to': relation }
+      await call(z.unknown(), theWorld().url, { method: 'PUT', path, token, body })
+    }
+    await platform.say(ann, room, 'and now?')
+    await until(() => host.heard(room).length === 4)
+    expect(host.heard(room).map(({ text }) => text)).toEqual(['odd 0', 'odd 1', 'odd 2', 'and now?'])
+  })
+
   attempt('by strangers has files that are never fetched', async () => {
     const { platform, host, room } = await begin({
       config: { groups: { room: { senders: ['@nobody:hatch.test'] } } },
@@ -350,6 +365,27 @@ describe(`Encryption on Matrix${needs}`, () => {
     expect(memory.has('unreadable')).toBe(false)
   })
 
+  attempt('lets nobody repeat what was said, not even the homeserver', async () => {
+    const { platform, host, direct, ann } = await begin()
+    const said: { type: string; event_id: string; sender: string }[] = []
+    let isRepeated = false
+    platform.proxy.change = ({ path }, body) => {
+      if (!path.includes('/sync?')) return body
+      const sync = JSON.parse(body)
+      const { events } = sync.rooms?.join?.[platform.directRoom]?.timeline ?? { events: [] }
+      said.push(...events.filter((one: (typeof said)[number]) => one.sender === ann.id))
+      if (isRepeated) events.unshift(...said.map((one, i) => ({ ...one, event_id: `$again${i}` })))
+      return JSON.stringify(sync)
+    }
+    await platform.say(ann, direct, 'send the money')
+    await platform.say(ann, direct, 'send more')
+    await until(() => host.heard(direct).length === 2)
+    isRepeated = true
+    await platform.say(ann, direct, 'thank you')
+    await until(() => host.heard(direct).some(({ text }) => text === 'thank you'))
+    expect(host.heard(direct).map(({ text }) => text)).toEqual(['send the money', 'send more', 'thank you'])
+  })
+
   attempt('is not given up because the homeserver says so, nor is what is not encrypted heard', async () => {
     const { platform, host, start, raw, direct, ann } = await begin()
     await platform.say(ann, direct, 'hello')
@@ -464,6 +500,25 @@ describe(`Invitations on Matrix${needs}`, () => {
     await until(
       async () => (await stranger.room(room)).findEventById(String(id))?.getContent().body === 'now I am',
     )
+  })
+
+  attempt('to a room whose server is down hold up nobody, and are accepted later', async () => {
+    const { platform, host, start, direct, ann } = await begin({ settings: { inviters: '*:hatch.test' } })
+    await platform.say(ann, direct, 'hello')
+    await until(() => host.heard(direct).length === 1)
+    platform.proxy.intercept = ({ method, path }) =>
+      method === 'POST' && path.endsWith('/join')
+        ? { status: 502, body: { errcode: 'M_UNKNOWN', error: 'Failed to make_join via any server' } }
+        : undefined
+    const room = await makeRoom(theWorld(), platform.bot.user_id, { isEncrypted: false })
+    const membership = () => theWorld().ann.client.getRoom(room)?.getMember(platform.bot.user_id)?.membership
+    await platform.say(ann, direct, 'are you there?')
+    await until(() => host.heard(direct).length === 2)
+    expect(membership()).toBe('invite')
+    await host.stop()
+    platform.proxy.intercept = undefined
+    await start(host.directory)
+    await until(() => membership() === 'join')
   })
 
   attempt('that were withdrawn are forgotten', async () => {

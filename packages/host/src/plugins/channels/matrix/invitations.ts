@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
+import { within } from '../../../base/pause.ts'
 import type { ChannelHost } from '../../../chat/channels/types.ts'
 import { type Client, MatrixRefusal } from './client.ts'
 import { type Event, jidOf, text } from './events.ts'
@@ -24,8 +25,16 @@ export interface Invitations {
 }
 
 const atMost = 200
+/** A room's own server may be down for ever: what is said in other rooms waits no longer than this. */
+export const joinMs = 5000
 const key = 'invitations'
-const storedSchema = z.array(z.object({ room: z.string(), by: z.string(), name: z.string(), at: z.number() }))
+const storedSchema = z.array(
+  z.object({
+    ...{ room: z.string(), by: z.string(), name: z.string(), at: z.number() },
+    /** nobody has to decide about it */
+    isWelcome: z.boolean().default(false),
+  }),
+)
 type Invitation = z.output<typeof storedSchema>[number]
 
 export function createInvitations(options: {
@@ -58,7 +67,8 @@ export function createInvitations(options: {
     drop(room)
   }
   /** Whether it was let in. Words that are not there are never stored: the host only says whether it knows the chat. */
-  const ask = async ({ room, by, name, at }: Invitation): Promise<boolean> => {
+  const ask = async ({ room, by, name, at, isWelcome }: Invitation): Promise<boolean> => {
+    if (isWelcome) return true
     const said = { jid: jidOf(room), sender: by, senderName: name, text: '', at, mentioned: true }
     const received = await host.receive(said)
     return received.ok || received.error.code !== 'not_found'
@@ -71,31 +81,42 @@ export function createInvitations(options: {
     return true
   }
 
+  const accept = async (invitation: Invitation) => {
+    const { room } = invitation
+    if (!(await ask(invitation))) return
+    const joined = join(room).catch(error =>
+      log.warn({ room, reason: String(error) }, 'an invitation cannot be accepted yet; it is kept'),
+    )
+    await within(joinMs, joined)
+  }
+
   return {
     async take(room, state) {
       const ours = state.find(({ type, state_key }) => type === 'm.room.member' && state_key === us)
       if (!ours) return
       const by = ours.sender
       const isInviter = inviters.includes(by) || inviters.includes(`*${by.slice(by.indexOf(':'))}`)
-      if (isInviter || options.isAnnounced(room)) return join(room)
+      const isWelcome = isInviter || options.isAnnounced(room)
       const about = (type: string, of: string) =>
         state.find(one => one.type === type && one.state_key === of)?.content
       const name = text(about('m.room.member', by)?.displayname)?.trim() || by
-      host.knows({
-        jid: jidOf(room),
-        name: text(about('m.room.name', '')?.name)?.trim() || name,
-        isGroup: ours.content.is_direct !== true,
-      })
+      if (!isWelcome)
+        host.knows({
+          jid: jidOf(room),
+          name: text(about('m.room.name', '')?.name)?.trim() || name,
+          isGroup: ours.content.is_direct !== true,
+        })
       const [oldest] = waiting.keys()
       if (waiting.size >= atMost && oldest !== undefined) waiting.delete(oldest)
-      waiting.set(room, { room, by, name, at: now() })
+      const invitation = { room, by, name, at: now(), isWelcome }
+      waiting.set(room, invitation)
       save()
-      await admits(room)
+      await accept(invitation)
     },
     gone: drop,
     admits,
     async review() {
-      for (const room of [...waiting.keys()]) await admits(room)
+      await Promise.all([...waiting.values()].map(accept))
     },
   }
 }

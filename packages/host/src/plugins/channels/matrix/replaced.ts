@@ -1,8 +1,10 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
+import { within } from '../../../base/pause.ts'
 import type { ChannelHost } from '../../../chat/channels/types.ts'
 import { type Client, MatrixRefusal } from './client.ts'
 import { type Event, fields, jidOf, text } from './events.ts'
+import { joinMs } from './invitations.ts'
 
 /**
  * Rooms that were replaced by another, as an upgrade of a room does. The old room names the new one, and the new one the
@@ -40,15 +42,15 @@ export function createReplacedRooms(options: {
       const next = text(content.replacement_room)
       if (next === undefined) return
       host.remember(`replaces:${next}`, room)
-      try {
-        await client.ask(z.unknown(), 'POST', ['v3', 'join', next], { body: {} })
-      } catch (error) {
-        // Another server may be down for ever, and must not hold up what is said in other rooms.
-        log.info(
-          { room, reason: error instanceof Error ? error.message : String(error) },
-          'a room was replaced by another, which waits for an invitation',
+      const joined = client
+        .ask(z.unknown(), 'POST', ['v3', 'join', next], { body: {} })
+        .catch(error =>
+          log.info(
+            { room, reason: String(error) },
+            'a room was replaced by another, which waits for an invitation',
+          ),
         )
-      }
+      await within(joinMs, joined)
     },
     isAnnounced: room => host.recall(`replaces:${room}`) !== undefined,
     async arrived(room) {

@@ -62,29 +62,35 @@ function called(
   }
 }
 
+/** Anybody can write anything in the place of an id; what is none is not asked for: no server would answer. */
+const eventId = (value: unknown): string | undefined => {
+  const id = text(value)
+  return id !== undefined && /^\$[\x21-\x7e]{1,254}$/.test(id) ? id : undefined
+}
+
 const relation = (content: Event['content']) => fields(content['m.relates_to'])
 
 /** The message it answers. In a thread, apps name the last message for those who do not show threads. */
 export function answeredTo(content: Event['content']): string | undefined {
   const { rel_type, is_falling_back, 'm.in_reply_to': answered } = relation(content)
-  return rel_type === 'm.thread' && is_falling_back === true ? undefined : text(fields(answered).event_id)
+  return rel_type === 'm.thread' && is_falling_back === true ? undefined : eventId(fields(answered).event_id)
 }
 
 export function threadOf(content: Event['content']): string | undefined {
   const { rel_type, event_id } = relation(content)
-  return rel_type === 'm.thread' ? text(event_id) : undefined
+  return rel_type === 'm.thread' ? eventId(event_id) : undefined
 }
 
 /** What it changes, and to what. */
 export function changeIn(content: Event['content']): { id: string; content: Event['content'] } | undefined {
   const { rel_type, event_id } = relation(content)
-  const id = rel_type === 'm.replace' ? text(event_id) : undefined
+  const id = rel_type === 'm.replace' ? eventId(event_id) : undefined
   return id === undefined ? undefined : { id, content: fields(content['m.new_content']) }
 }
 
 export function reactionIn(content: Event['content']): { to: string; emoji: string } | undefined {
   const { rel_type, event_id, key } = relation(content)
-  const to = text(event_id)
+  const to = eventId(event_id)
   const emoji = text(key)
   return rel_type === 'm.annotation' && to !== undefined && emoji ? { to, emoji } : undefined
 }

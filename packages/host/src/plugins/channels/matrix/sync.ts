@@ -104,11 +104,14 @@ export async function receive(
       invitations.gone(room)
       options.rooms.forget(room)
     }
-    for (const [room, { invite_state }] of Object.entries(invite))
-      await invitations.take(
-        room,
-        eventsIn(invite_state?.events).map(({ event }) => event),
-      )
+    await Promise.all(
+      Object.entries(invite).map(([room, { invite_state }]) =>
+        invitations.take(
+          room,
+          eventsIn(invite_state?.events).map(({ event }) => event),
+        ),
+      ),
+    )
     await Promise.all(Object.entries(join).map(([room, joined]) => takeRoom(room, joined, since)))
     const hasKeys = (sync.to_device?.events.length ?? 0) + (sync.device_lists?.changed.length ?? 0) > 0
     if (hasKeys || isFirst) await unread.retry(updates.take)

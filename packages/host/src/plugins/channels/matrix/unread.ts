@@ -13,11 +13,14 @@ export interface Unread {
 }
 
 const keepMs = 86_400_000
-const atMost = 500
+/** of all of them; an event may have 65,536 */
+const mostBytes = 1_000_000
 const key = 'unreadable'
 const storedSchema = z.array(
   z.object({ room: z.string(), raw: z.record(z.string(), z.unknown()), at: z.number() }),
 )
+
+const bytesOf = (some: readonly unknown[]) => JSON.stringify(some).length
 
 export function createUnread(options: {
   memory: Pick<ChannelHost, 'recall' | 'remember'>
@@ -34,6 +37,14 @@ export function createUnread(options: {
   const save = () =>
     memory.remember(key, waiting.size === 0 ? undefined : JSON.stringify([...waiting.values()]))
 
+  /** Of the room that has most: whoever fills one pushes out nothing of another. */
+  const dropOne = () => {
+    const rooms = [...Map.groupBy(waiting, ([, { room }]) => room).values()]
+    const [fullest] = rooms.toSorted((a, b) => bytesOf(b) - bytesOf(a))
+    const [oldest] = fullest ?? []
+    if (oldest) waiting.delete(oldest[0])
+  }
+
   return {
     add(room, given, by, reason) {
       const raw = { ...given } as Record<string, unknown>
@@ -43,8 +54,7 @@ export function createUnread(options: {
       log.warn({ room, sender: by, reason }, 'a message cannot be decrypted yet')
       options.report(`A message of ${by} cannot be decrypted: ${reason}.`)
       waiting.set(id, { room, raw, at: now() })
-      const [oldest] = waiting.keys()
-      if (waiting.size > atMost && oldest !== undefined) waiting.delete(oldest)
+      while (bytesOf([...waiting.values()]) > mostBytes) dropOne()
       save()
     },
     async retry(take) {

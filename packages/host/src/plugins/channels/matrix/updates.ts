@@ -2,12 +2,14 @@ import type { Logger } from 'pino'
 import { z } from 'zod'
 import type { ChannelHost, Incoming } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
+import { createFailures } from '../failures.ts'
 import { type Press, pressIn, recallCard } from './buttons.ts'
 import { type Client, MatrixRefusal } from './client.ts'
 import { type Crypto, Unreadable } from './crypto.ts'
 import { BrokenFile, decryptFile } from './encrypted-file.ts'
 import { type Event, eventIn, text } from './events.ts'
 import type { ReplacedRooms } from './replaced.ts'
+import { createReplays } from './replays.ts'
 import type { Room, Rooms } from './rooms.ts'
 import { answeredTo, changeIn, reactionIn, type Said, saidIn, threadOf } from './said.ts'
 
@@ -33,6 +35,7 @@ const messages: ReadonlySet<string> = new Set(['m.room.message', 'm.sticker'])
 export function createUpdates(options: UpdateOptions): Updates {
   const { host, crypto, rooms, us, log } = options
   const hear = createHearing(options)
+  const replays = createReplays(host)
 
   const react = async (room: Room, event: Event) => {
     const reaction = reactionIn(event.content)
@@ -91,7 +94,8 @@ export function createUpdates(options: UpdateOptions): Updates {
           { room: id, sender: event.sender },
           'a message in an encrypted room was not encrypted; it is not heard',
         )
-      await hear(room, event)
+      if (room.isEncrypted) await replays.once(raw, () => hear(room, event))
+      else await hear(room, event)
     },
   }
 }
@@ -102,22 +106,6 @@ const personIn = (room: Room, sender: string): Person => ({
   sender,
   senderName: room.nameOf(sender),
 })
-
-/** How often in a row a file of somebody could not be had. */
-function createFailures() {
-  const mostAttempts = 3
-  const mostPeople = 1000
-  const counts = new Map<string, number>()
-  return {
-    isLast(person: string): boolean {
-      const count = (counts.get(person) ?? 0) + 1
-      if (counts.size >= mostPeople) counts.clear()
-      if (count < mostAttempts) counts.set(person, count)
-      else counts.delete(person)
-      return count >= mostAttempts
-    },
-  }
-}
 
 /** What somebody said, or said instead. */
 function createHearing({ host, client, crypto, us }: UpdateOptions) {
@@ -135,7 +123,7 @@ function createHearing({ host, client, crypto, us }: UpdateOptions) {
     } catch (error) {
       const isLost = error instanceof BrokenFile || (error instanceof MatrixRefusal && error.isFinal)
       // Anything else may be over soon: the message is fetched once more. A server that stays down holds up nobody for long.
-      if (!isLost && !failures.isLast(by.jid + by.sender)) throw error
+      if (!isLost && !failures.isLast(by)) throw error
       return `[${file.name} was not taken: ${error instanceof Error ? error.message : String(error)}]`
     }
   }

@@ -18,6 +18,7 @@ import type { ConfigInput } from '../../../config.ts'
 import { createLibrary } from '../library.ts'
 import { check, open } from './channel.ts'
 import { slack, slackSettings } from './kind.ts'
+import { peopleIn } from './said.ts'
 
 channelContract({ kind: slack, open: openSlack })
 
@@ -87,6 +88,56 @@ const limit = new SlackFailure('ratelimited', 429, 1)
 const broken = new SlackFailure('unavailable', 503)
 
 describe('What people said on Slack', () => {
+  test('in an absence comes before what Slack tells first on the next connection', async () => {
+    const platform = await openSlack()
+    onTestFinished(platform.close)
+    const { direct, ann } = platform
+    const memory = new Map<string, string>()
+    const heard: Incoming[] = []
+    const broken = Promise.withResolvers<never>()
+    let isBroken = false
+    let attempts = 0
+    const begun = async () => {
+      const channel = open(optionsFor(platform.settings))
+      onTestFinished(async () => channel.disconnect?.())
+      await channel.connect?.(
+        hostWith({
+          recall: key => memory.get(key),
+          remember: (key, value) => void (value === undefined ? memory.delete(key) : memory.set(key, value)),
+          async receive(message) {
+            attempts++
+            if (isBroken) await broken.promise
+            heard.push(message)
+            return { ok: true, id: heard.length, status: 'waiting' }
+          },
+        }),
+      )
+      await until(() => channel.status?.().isConnected === true)
+      return channel
+    }
+    const first = await begun()
+    await platform.say(ann, direct, 'first')
+    await until(() => platform.api.acked.length > 0)
+    await first.disconnect?.()
+    await until(() => platform.api.connections.length === 0)
+    await platform.say(ann, direct, 'second')
+    isBroken = true
+    await begun()
+    await until(() => attempts > 1)
+    // It is told, waits behind the second, and is told again as soon as there is another connection.
+    await platform.say(ann, direct, 'third')
+    isBroken = false
+    broken.reject(new Error('the disk is full'))
+    await until(() => texts(heard).includes('third'))
+    expect(texts(heard)).toEqual(['first', 'second', 'third'])
+  })
+
+  test('with a thousand mentions has Slack asked for a few names only', () => {
+    const names = Array.from({ length: 1000 }, (_, i) => `<@U0NOBODY${i}>`)
+    expect(peopleIn(names.join(' '))).toHaveLength(50)
+    expect(peopleIn('<@U0ANN> and <@U0ANN>')).toEqual(['U0ANN'])
+  })
+
   test('is acknowledged only after it is stored, and taken once although Slack tells it again', async () => {
     const stored = Promise.withResolvers<void>()
     const heard: Incoming[] = []

@@ -154,6 +154,8 @@ function createReceiver(
         failed.reject(error)
         throw error
       })
+    // Slack may tell something right behind its hello, which must not overtake what came before it.
+    const caughtUp = Promise.withResolvers<void>()
     const take = ({ type, body, ack }: Envelope) => {
       const event = type === 'events_api' ? (body as { event?: unknown }).event : undefined
       const work =
@@ -161,7 +163,7 @@ function createReceiver(
           ? events.press(body)
           : event === undefined
             ? Promise.resolve()
-            : inTurn(placeOf(event), () => events.take(event))
+            : caughtUp.promise.then(() => inTurn(placeOf(event), () => events.take(event)))
       work
         .then(ack)
         .catch(error => log.debug({ reason: String(error) }, 'Slack was not told that something arrived'))
@@ -177,6 +179,7 @@ function createReceiver(
     try {
       await hold({ take, signal: working, failed: failed.promise }, () => {
         for (const channel of history.chats()) void catchUp(channel)
+        caughtUp.resolve()
         connected()
       })
     } finally {

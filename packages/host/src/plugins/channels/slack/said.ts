@@ -98,8 +98,12 @@ export const mentions = (text: string, us: Ourselves): boolean => text.includes(
 /** `<@U…>`, `<#C…|name>`, `<!here>`, `<https://…|label>`: https://docs.slack.dev/messaging/formatting-message-text */
 const sequence = /<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>/g
 
+/** whose names are looked up; anybody could write thousands */
+const mostPeople = 50
 export const peopleIn = (text: string): string[] =>
-  [...text.matchAll(sequence)].flatMap(([, sign, id]) => (sign === '@' && id ? [id] : []))
+  [
+    ...new Set([...text.matchAll(sequence)].flatMap(([, sign, id]) => (sign === '@' && id ? [id] : []))),
+  ].slice(0, mostPeople)
 
 /** What people read, without the mention of us. */
 export function plainWords(text: string, us: Ourselves, names: ReadonlyMap<string, string>): string {

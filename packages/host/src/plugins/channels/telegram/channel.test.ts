@@ -167,6 +167,17 @@ describe('What people said on Telegram', () => {
     ])
   })
 
+  test('may come with a file that Telegram never gives: nobody waits for it for long', async () => {
+    const { platform, host, direct, room, ann } = await begin()
+    platform.api.faults.noFiles = true
+    await platform.say(ann, direct, 'look', { file: { name: 'film.bin', content: Buffer.from('a') } })
+    await platform.say(ann, room, 'anybody?', { mention: true })
+    await until(() => host.heard(room).length === 1 && host.heard(direct).length === 1)
+    expect(host.heard(direct)[0]?.text).toContain('look\n[film.bin was not taken: ')
+    await platform.say(ann, direct, 'and now?')
+    await until(() => host.heard(direct).length === 2)
+  })
+
   test('by strangers has files that are never fetched', async () => {
     const { platform, host, room } = await begin({ config: { groups: { room: { senders: ['501'] } } } })
     await platform.say(platform.stranger, room, 'open this', {

@@ -1,6 +1,7 @@
 import { pause } from '../../../base/pause.ts'
 import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
 import { type Connection, keepConnected } from '../connection.ts'
+import { createFailures } from '../failures.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { createBot, type Grammy, TelegramRefusal } from './bot.ts'
 import { createDelivery, longestMessage, longestName } from './delivery.ts'
@@ -91,6 +92,8 @@ export function open(options: Options): Channel {
     limited: ms => connection?.limitedUntil(now() + ms),
   })
 
+  const failures = createFailures()
+
   /**
    * Telegram keeps what was said until it is asked for what comes after it. That is done once all of a batch is stored, so
    * a process that is killed finds it again. The offset is not kept: Telegram knows it, and may begin to count anew.
@@ -116,7 +119,7 @@ export function open(options: Options): Channel {
       )
       if (timeout === 0) connected()
       timeout = pollSeconds
-      await takeUpdates(updates, { host: to, bot, ourselves, log })
+      await takeUpdates(updates, { host: to, bot, ourselves, failures, log })
       const last = updates.at(-1)?.update_id
       offset = last === undefined ? undefined : last + 1
     }

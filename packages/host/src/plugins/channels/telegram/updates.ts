@@ -2,6 +2,7 @@ import type { CallbackQuery, Message, MessageReactionUpdated, Update } from 'gra
 import type { Logger } from 'pino'
 import type { ChannelHost, Incoming } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
+import type { Failures } from '../failures.ts'
 import { type Bot, TelegramRefusal } from './bot.ts'
 import { pressIn } from './buttons.ts'
 import {
@@ -47,6 +48,7 @@ export interface UpdateOptions {
   host: ChannelHost
   bot: Bot
   ourselves: Ourselves
+  failures: Failures
   log: Logger
 }
 
@@ -59,7 +61,7 @@ const chatOf = (update: Update): number | undefined =>
     update.my_chat_member
   )?.chat.id
 
-function takerOf({ host, bot, ourselves, log }: UpdateOptions) {
+function takerOf({ host, bot, ourselves, failures, log }: UpdateOptions) {
   /** Fetched only where the host wants it: strangers cause no traffic. */
   const contentOf = async function* (id: string) {
     const { file_path } = await bot.ask((api, signal) => api.getFile({ file_id: id }, signal))
@@ -77,9 +79,10 @@ function takerOf({ host, bot, ourselves, log }: UpdateOptions) {
       return taken.ok ? taken.attachment : `[${name} was not taken: ${taken.error.message}]`
     } catch (error) {
       const isGone = error instanceof TelegramRefusal && (error.isFinal || error.code === 404)
-      // Anything else may be over soon: the message is fetched once more.
-      if (!isGone) throw error
-      return `[${name} was not taken: ${error.description}]`
+      // Anything else may be over soon: the batch is fetched once more, and all chats wait for it.
+      if (!isGone && !failures.isLast(by)) throw error
+      const reason = error instanceof TelegramRefusal ? error.description : String(error)
+      return `[${name} was not taken: ${reason}]`
     }
   }
 
