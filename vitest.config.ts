@@ -1,6 +1,6 @@
-import { statfsSync } from 'node:fs'
+import { globSync, readFileSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 /**
  * The tests make a million files. In memory, where there is room, they cost the same on every machine; some disks take
@@ -15,9 +15,27 @@ function roomyFolder(): Record<string, string> {
   }
 }
 
+const all = ['packages/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/*.test.ts']
+
+/**
+ * Tests of plain functions have none of this: no file, process, clock or host. A worker runs many of them, one after the
+ * other: a process for each, with all it imports, takes more than most of their tests.
+ */
+const needsOwnProcess =
+  /node:(?!crypto|path|util|buffer|assert)|\bprocess\.|\bvi\b|globalThis|import\(|setTimeout|testing|(onTest|before|after)(Finished|All|Each)/
+const sharing = globSync(all, { cwd: import.meta.dirname, exclude: ['**/node_modules'] }).filter(
+  file => !needsOwnProcess.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
+)
+
 export default defineConfig({
   test: {
-    include: ['packages/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'sharing', include: sharing, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'alone', include: all, exclude: [...configDefaults.exclude, ...sharing] },
+      },
+    ],
     // Tests start the program as people do: from the bundle.
     globalSetup: 'packages/testing/src/build-program.ts',
     pool: 'forks',

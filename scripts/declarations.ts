@@ -22,22 +22,22 @@ const inside: Readonly<Record<string, string>> = {
  * package itself is needed.
  */
 export function createDeclarations(all: readonly string[]) {
-  const emitted = emitAll(all)
+  const declarationOf = openProgram(all)
   return (entries: Readonly<Record<string, string>>, output: string): Record<string, string> => {
     const files = Object.entries(entries).map(
       ([name, file]) => [name, relative(packages, file).replace(/\.ts$/, '.d.ts')] as const,
     )
     const first = files.map(([, file]) => file)
-    for (const file of needed(first, emitted)) {
+    for (const file of needed(first, declarationOf)) {
       mkdirSync(dirname(join(output, file)), { recursive: true })
-      writeFileSync(join(output, file), emitted.get(file) ?? '')
+      writeFileSync(join(output, file), declarationOf(file))
     }
     return Object.fromEntries(files)
   }
 }
 
-/** By their paths, in the order of the sources. */
-function emitAll(all: readonly string[]): Map<string, string> {
+/** A declaration by its path. Each is made when it is asked for: most modules are needed by none. */
+function openProgram(all: readonly string[]): (file: string) => string {
   const { config } = ts.readConfigFile(join(packages, '..', 'tsconfig.json'), ts.sys.readFile)
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, join(packages, '..'))
   const program = ts.createProgram([...all], {
@@ -53,19 +53,21 @@ function emitAll(all: readonly string[]): Map<string, string> {
     ),
   })
   const emitted = new Map<string, string>()
-  program.emit(undefined, (file, text) => {
-    emitted.set(relative(packages, file), rewritten(text, relative(packages, dirname(file))))
-  })
-  return emitted
+  return file => {
+    const source = program.getSourceFile(join(packages, file.replace(/\.d\.ts$/, '.ts')))
+    if (!emitted.has(file) && source)
+      program.emit(source, (_, text) => emitted.set(file, rewritten(text, dirname(file))))
+    return emitted.get(file) ?? ''
+  }
 }
 
 const imports = /(from |import\(|import )(['"])([^'"]+)\2/g
 
 /** These and what they import: a type is often simpler than what it is made with. */
-function needed(files: readonly string[], emitted: ReadonlyMap<string, string>): Set<string> {
+function needed(files: readonly string[], declarationOf: (file: string) => string): Set<string> {
   const found = new Set(files)
   for (const file of found) {
-    for (const [, , , name = ''] of (emitted.get(file) ?? '').matchAll(imports)) {
+    for (const [, , , name = ''] of declarationOf(file).matchAll(imports)) {
       if (name.startsWith('.')) found.add(join(dirname(file), name).replace(/\.js$/, '.d.ts'))
     }
   }

@@ -65,6 +65,23 @@ const foldersBeside = (output: string): Plugin => ({
   },
 })
 
+/** Most text on a terminal is plain. What the others need costs each command 50 ms, unless it is loaded when one comes. */
+const plainWidths = (): Plugin => ({
+  name: 'plain-widths',
+  transform: {
+    filter: { id: /node_modules\/string-width\/index\.js$/ },
+    handler: code => ({
+      code: code
+        .replace(
+          'const segmenter = new Intl.Segmenter();',
+          'let made;\nconst segmenter = { segment: text => (made ??= new Intl.Segmenter()).segment(text) };',
+        )
+        .replace(/const rgiEmojiRegex = (.*);/, 'const rgiEmojiRegex = { test: text => $1.test(text) };'),
+      map: null,
+    }),
+  },
+})
+
 /** Whether it had to be made. */
 export async function buildIfStale(): Promise<boolean> {
   const whenMade = statSync(join(made, 'main.mjs'), { throwIfNoEntry: false })?.mtimeMs ?? 0
@@ -126,7 +143,7 @@ export async function bundle(
     resolve: { alias: { 'hatchway/service': join(here, 'src', 'service.ts') } },
     logLevel: 'warn',
     transform: { target: 'node22.13' },
-    plugins: [startedModules(), foldersBeside(output)],
+    plugins: [startedModules(), foldersBeside(output), plainWidths()],
   })
   try {
     await build.write({

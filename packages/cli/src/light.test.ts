@@ -21,24 +21,35 @@ process.on('exit', () => {
   console.error(JSON.stringify({ fetch, intl: users }))
 })`
 
+const imported = `data:text/javascript,${encodeURIComponent(witness)}`
+const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
+// only where nothing else says which time zone it is in
+const unneeded = (users: readonly string[]) =>
+  users.filter(user => !['machineTimeZone', 'isTimeZone'].includes(user))
+
+test('a command that prints plain text does not load Intl', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hatchway-light-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const child = spawn(process.execPath, ['--import', imported, bin, 'groups', 'list', '--data', folder], {
+    env: { PATH: process.env.PATH, HOME: folder, TZ: 'UTC' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const { intl } = JSON.parse(await text(child.stderr))
+  expect(unneeded(intl)).toEqual([])
+})
+
 test('a daemon that nobody asks anything loads neither fetch nor Intl, which are 22 MB', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hatchway-light-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
-  const daemon = spawn(
-    process.execPath,
-    ['--import', `data:text/javascript,${encodeURIComponent(witness)}`, bin, 'up', '--data', folder],
-    {
-      env: { PATH: process.env.PATH, HOME: folder, TZ: 'UTC', HATCHWAY_WEB_PORT: '0' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  const daemon = spawn(process.execPath, ['--import', imported, bin, 'up', '--data', folder], {
+    env: { PATH: process.env.PATH, HOME: folder, TZ: 'UTC', HATCHWAY_WEB_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   onTestFinished(() => void daemon.kill('SIGKILL'))
   const said = text(daemon.stderr)
   await once(daemon.stdout, 'data')
   daemon.kill('SIGTERM')
   const { fetch, intl } = JSON.parse((await said).trim().split('\n').at(-1) ?? '')
   expect(fetch).toBe(false)
-  // only where nothing else says which time zone it is in
-  expect(intl.filter((user: string) => !['machineTimeZone', 'isTimeZone'].includes(user))).toEqual([])
+  expect(unneeded(intl)).toEqual([])
 })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import example from '../../../hatchway.example.config.ts'
+import { settingsIn, variableOf } from './config/settings.ts'
 import {
   ConfigError,
   configFrom,
@@ -185,6 +186,11 @@ test('what is a list or an object has no variable, and whoever tries one is told
   const without = settings().filter(({ env }) => env === '')
   expect(without.map(({ name }) => name)).toEqual(expect.arrayContaining(['mcp', 'groups', 'web.users']))
   expect(await refusal({ env: { HATCHWAY_MCP: '{}' } })).toContain('mcp in HATCHWAY_MCP is "{}"')
+})
+
+test('every setting is found by its variable, and described the same', () => {
+  const env = Object.fromEntries(settings().map(({ path }) => [variableOf(path), 'x']))
+  expect(settingsIn(env)).toEqual(settings())
 })
 
 test('a configuration that a program made says so of what it gave', () => {

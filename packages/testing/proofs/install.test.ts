@@ -172,8 +172,15 @@ export default defineConfig({ plugins: [dice({ mostDice: 3 })], web: { port: 0 }
   for (const [, name = '', code = ''] of page.matchAll(/```ts file=(\S+)\n([\s\S]*?)```/g))
     writeFileSync(join(folder, name === 'hatchway.config.ts' ? 'example.config.ts' : name), code)
   const tsc = join(projectRoot, 'node_modules', 'typescript', 'bin', 'tsc')
-  const check = () => run(process.execPath, [tsc, '-p', folder]).catch((error: { stdout: string }) => error)
-  expect((await check()).stdout).toBe('')
+  // A mistake in a configuration is seen where it was made, and is the only thing that is seen.
+  writeFileSync(
+    join(folder, 'mistake.config.ts'),
+    `import { defineConfig } from 'hatchway/config'\nexport default defineConfig({ agents: { driver: 3 } })\n`,
+  )
+  const checked = await run(process.execPath, [tsc, '-p', folder]).catch((error: { stdout: string }) => error)
+  expect(checked.stdout.trim().split(/\n(?! )/)).toEqual([
+    expect.stringMatching(/^mistake\.config\.ts\(2,\d+\): error TS2322/),
+  ])
 
   const hatchway = (...args: string[]) =>
     run('npx', ['hatchway', ...args], { cwd: folder, env: environment() })
@@ -210,13 +217,6 @@ export default defineConfig({ plugins: [dice({ mostDice: 3 })], web: { port: 0 }
   const [cookie = ''] = (await fetch(link, { redirect: 'manual' })).headers.getSetCookie()
   const shown = await fetch(link.origin, { headers: { cookie: cookie.split(';')[0] ?? '' } })
   expect(await shown.text()).toContain('<div id="console">')
-
-  // A mistake in it is seen where it was made.
-  writeFileSync(
-    join(folder, 'hatchway.config.ts'),
-    `import { defineConfig } from 'hatchway/config'\nexport default defineConfig({ agents: { driver: 3 } })\n`,
-  )
-  expect((await check()).stdout).toMatch(/hatchway\.config\.ts\(2,\d+\): error TS2322/)
 })
 
 test('hatchway: init works in a folder as npm init makes it, and prints no warning', async () => {

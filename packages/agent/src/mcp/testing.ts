@@ -104,7 +104,8 @@ export function playHost(ipc = ipcFolder()) {
   }
 }
 
-export const agent = join(import.meta.dirname, '..', 'main.ts')
+/** as sandboxes have it; from the sources each start would take twice as long */
+export const agent = join(import.meta.dirname, '..', '..', 'dist', 'agent.mjs')
 
 type Environment = Record<string, string>
 

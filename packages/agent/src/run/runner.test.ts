@@ -34,7 +34,9 @@ const sdkFolder = join(
 /** the SDK brings it in a package for each platform */
 const claudeProgram = () =>
   join(dirname(sdkFolder), `claude-agent-sdk-${process.platform}-${process.arch}`, 'claude')
-const fromSource = join(agentDirectory, 'src', 'main.ts')
+const bundle = join(agentDirectory, 'dist', 'agent.mjs')
+/** the SDK is installed beside it */
+const sources = join(agentDirectory, 'src', 'main.ts')
 
 async function open(): Promise<Live> {
   const live = await openLive({ agents: { enabled: 'no' }, timezone: 'Europe/Berlin' })
@@ -104,7 +106,7 @@ interface Run {
 function start(
   live: Live,
   document: Wish | string,
-  { program = fromSource, env = {} }: { program?: string; env?: Record<string, string> } = {},
+  { program = bundle, env = {} }: { program?: string; env?: Record<string, string> } = {},
 ): Run {
   const ipc = join(live.layout.ipc, 'family')
   const group = join(live.data, 'groups', 'family')
@@ -444,7 +446,11 @@ describe('Claude, for real, with a model that the test plays', () => {
       ANTHROPIC_API_KEY: 'placeholder',
     }
     const begin = (wish: Wish, options: { program?: string; env?: Record<string, string> } = {}) =>
-      start(live, { driver: { name: 'claude' }, ...wish }, { ...options, env: { ...env, ...options.env } })
+      start(
+        live,
+        { driver: { name: 'claude' }, ...wish },
+        { program: sources, ...options, env: { ...env, ...options.env } },
+      )
     return { api, begin }
   }
   const tool = (name: string, input: object) => ({ name: `mcp__hatchway__${name}`, input })

@@ -25,7 +25,7 @@ export const visible = (text: string): string => text.replace(hidden, escaped).r
  */
 const unquotable =
   / {2,}|["\\\u2420\u2500-\u257f\u2800\u{1d159}\p{C}\p{Zl}\p{Zp}\p{DI}]|(?! )\p{Zs}|(?<=^|\p{M}{3})\p{M}/gu
-const emoji = /\p{RGI_Emoji}/gv
+let emoji: RegExp | undefined
 const joinsEmoji = /^[\u200d\ufe0f\u{e0020}-\u{e007f}]$/u
 /** The longest emoji has fewer characters than this. */
 const emojiReach = 40
@@ -35,6 +35,8 @@ const longestWithEmoji = 20_000
 /** Whether a character that is not seen is part of a whole emoji. */
 const isInEmoji = (text: string, at: number): boolean => {
   const from = Math.max(0, at - emojiReach)
+  // The table of all emoji costs each start 40 ms, and few texts need it.
+  emoji ??= /\p{RGI_Emoji}/gv
   return [...text.slice(from, at + emojiReach).matchAll(emoji)].some(
     ({ 0: found, index }) => from + index <= at && at < from + index + found.length,
   )

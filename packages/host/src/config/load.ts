@@ -5,7 +5,7 @@ import type { z } from 'zod'
 import { configFiles } from './names.ts'
 import { pluginProblems } from './plugin-settings.ts'
 import { builtInProblems, type Config, type ConfigInput, configSchema } from './schema.ts'
-import { type Setting, settings, textValue, variableOf } from './settings.ts'
+import { type Setting, settings, settingsIn, textValue, variableOf } from './settings.ts'
 import { problemsOf } from './web.ts'
 
 export class ConfigError extends Error {
@@ -91,7 +91,7 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
       )
     }
   }
-  for (const setting of variablesIn(env)) {
+  for (const setting of settingsIn(env)) {
     const variable = variableOf(setting.path)
     overlay(input, nested(setting.path, textValue(setting, env[variable] ?? '')), [], path =>
       sources.set(path.join('.'), variable),
@@ -140,12 +140,6 @@ async function importFile(file: string): Promise<Tree> {
   const input = isTree(loaded) ? loaded.default : undefined
   if (!isTree(input)) throw new ConfigError(`${file} must end in: export default defineConfig({ … })`)
   return input
-}
-
-/** An empty variable is an unset one: that is how compose files and unit files switch one off. */
-function variablesIn(env: NodeJS.ProcessEnv): Setting[] {
-  if (!Object.keys(env).some(name => name.startsWith('HATCHWAY_'))) return []
-  return settings().filter(({ path }) => (env[variableOf(path)] ?? '') !== '')
 }
 
 const nested = (path: readonly string[], value: unknown): Tree => {

@@ -66,6 +66,29 @@ let known: readonly Setting[] | undefined
 
 /** Every value of the schema, in its order. */
 export function settings(): readonly Setting[] {
-  known ??= leavesOf(z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }), [])
+  known ??= described(configSchema, [])
   return known
+}
+
+const described = (schema: z.core.$ZodType, path: readonly string[]): Setting[] =>
+  leavesOf(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), path)
+
+/**
+ * Those that these variables set. An empty variable is an unset one: that is how compose files and unit files switch one
+ * off. Every start asks, so only what is found is described.
+ */
+export const settingsIn = (env: NodeJS.ProcessEnv): Setting[] =>
+  placesIn(configSchema, [])
+    .filter(({ path }) => (env[variableOf(path)] ?? '') !== '')
+    .flatMap(({ schema, path }) => described(schema, path))
+
+function placesIn(
+  schema: z.core.$ZodType,
+  path: readonly string[],
+): { schema: z.core.$ZodType; path: readonly string[] }[] {
+  let inner = schema
+  while (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault || inner instanceof z.ZodOptional)
+    inner = inner.unwrap()
+  if (!(inner instanceof z.ZodObject)) return [{ schema, path }]
+  return Object.entries(inner.shape).flatMap(([key, value]) => placesIn(value, [...path, key]))
 }

@@ -9,6 +9,7 @@ import { openStore } from '../store/sqlite.ts'
 import { createIntake } from './intake.ts'
 
 const rounds = 600
+let isWarm = false
 
 const samples = [
   {
@@ -24,9 +25,11 @@ const samples = [
 /**
  * The engine compiles code once it has run for a while, so the first hundreds of files would take twice as long as
  * the rest. Before the daemon takes its first file it decides some made-up ones, on a store in memory that is thrown
- * away: a few hundredths of a second, once.
+ * away: a few hundredths of a second, once in a process.
  */
 export function warmUp(config: Config, commands: Commands): void {
+  if (isWarm) return
+  isWarm = true
   const store = openStore({ path: ':memory:', durability: 'process', prepare: false })
   const group = {
     folder: 'warm-up',

@@ -58,7 +58,7 @@ function openDatabase({ path, durability, prepare = true, waitMs = 5000 }: Store
       PRAGMA cache_size = -4000;
     `)
     migrate(database)
-    if (prepare) growLog(database)
+    if (prepare && durability === 'full') growLog(database)
     return database
   } catch (error) {
     database?.close()
@@ -205,7 +205,7 @@ function connect(database: DatabaseSync, commits: StoreOptions['commits']): Conn
 
 /**
  * A sync of a file that keeps its size costs two thirds of one that grows (measured.md), so the write-ahead log
- * is brought to its working size once, before anything waits for it.
+ * is brought to its working size once, before anything waits for it. Without syncs there is nothing to gain.
  */
 function growLog(database: DatabaseSync): void {
   database.exec(`
