@@ -108,8 +108,8 @@ async function prove(kind: ChannelKind, platform: Platform) {
     expect({ path, status, text }).toMatchObject({ status: method === 'GET' ? 200 : 201 })
     return JSON.parse(text)
   }
+  // Nobody calls an agent: what agents say here is posted as they would post it.
   for (const [index, { person, jid }] of people.entries())
-    // Nobody calls an agent: what agents say here is posted as they would post it.
     await request('POST', '/groups', { folder: `p${index}`, jid, name: person.name, requires_trigger: true })
   await request('POST', '/channels', { kind: kind.name, settings: platform.settings })
   const connected = () =>
