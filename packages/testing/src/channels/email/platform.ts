@@ -117,7 +117,9 @@ export async function openEmail(servers: MailServers) {
       servers.mails(address).map(raw => parser.parse(Buffer.from(raw, 'latin1'))),
     )
     const arrival = (mail: Parsed) => Number(mail.headers.find(({ key }) => key === 'x-arrival')?.value)
-    return mails.toSorted((a, b) => arrival(a) - arrival(b))
+    // A server that is ended while it delivers a mail delivers it again.
+    const once = new Map(mails.map(mail => [arrival(mail), mail]))
+    return [...once.values()].toSorted((a, b) => arrival(a) - arrival(b))
   }
   const shownOf = (mail: Parsed): Shown => {
     const [file] = mail.attachments
