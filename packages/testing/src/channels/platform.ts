@@ -23,6 +23,10 @@ export interface Platform {
   up(): Promise<void>
   close(): Promise<void>
 
+  /** a chat with somebody else alone; a number makes one person, before the host is opened on the platform */
+  another?(number: number): Promise<Chat>
+  /** it is the server itself that ends: nobody can say anything until it is up again */
+  isDownForAll?: boolean
   /** the operator scans or types what the channel shows, in the platform's own app; once for each value */
   confirm?(what: Confirmation): Promise<void>
   /** is given each host that is opened on it: some platforms are within the host, or call it themselves */
@@ -46,6 +50,11 @@ export interface Platform {
 export interface Person {
   id: string
   name: string
+}
+
+export interface Chat {
+  person: Person
+  jid: string
 }
 
 export interface Said {

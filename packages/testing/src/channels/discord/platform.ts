@@ -131,6 +131,13 @@ export async function openDiscord(options: { heartbeatMs?: number } = {}) {
     down: api.down,
     up: api.up,
     close: api.down,
+    async another(number) {
+      const user = world.addUser(`Person ${number}`)
+      return {
+        person: personOf(user),
+        jid: `discord:${world.addChannel({ type: 1, recipients: [user] }).id}`,
+      }
+    },
     async press(by, jid, id, label) {
       const [channel, message] = placeOf(jid, id)
       const button = message.components.flatMap(row => row.components).find(one => one.label === label)

@@ -16,7 +16,8 @@ interface Session {
   hasBegun: boolean
 }
 const sessions = new Map<string, Session>()
-let accepted = 0
+/** Counts on after a restart, too. */
+let accepted = Date.now()
 
 const sessionOf = (id: string): Session => {
   const known = sessions.get(id) ?? { helo: '', from: '', hasBegun: false }

@@ -100,11 +100,16 @@ export async function openEmail(servers: MailServers) {
     ]
   }
 
-  /** Resolves when it is in the mailbox. */
-  const deliver = async (mail: Parameters<typeof handIn>[1]) => {
-    const before = servers.mails(own).length
-    await handIn(servers, mail)
-    await until(() => servers.mails(own).length > before)
+  let delivering = Promise.resolve()
+  /** Resolves when it is in the mailbox, as the next one there. */
+  const deliver = (mail: Parameters<typeof handIn>[1]) => {
+    const turn = delivering.then(async () => {
+      const before = servers.count(own)
+      await handIn(servers, mail)
+      await until(() => servers.count(own) > before)
+    })
+    delivering = turn.catch(() => {})
+    return turn
   }
   const parsed = async (address: string): Promise<Parsed[]> => {
     const { default: parser } = await library<Parser>('postal-mime')
@@ -112,7 +117,9 @@ export async function openEmail(servers: MailServers) {
       servers.mails(address).map(raw => parser.parse(Buffer.from(raw, 'latin1'))),
     )
     const arrival = (mail: Parsed) => Number(mail.headers.find(({ key }) => key === 'x-arrival')?.value)
-    return mails.toSorted((a, b) => arrival(a) - arrival(b))
+    // A server that is ended while it delivers a mail delivers it again.
+    const once = new Map(mails.map(mail => [arrival(mail), mail]))
+    return [...once.values()].toSorted((a, b) => arrival(a) - arrival(b))
   }
   const shownOf = (mail: Parsed): Shown => {
     const [file] = mail.attachments
@@ -157,6 +164,11 @@ export async function openEmail(servers: MailServers) {
       const [reader = ''] = peopleIn(jid)
       await until(servers.isDelivered)
       return (await parsed(reader)).filter(isIn(jid)).map(shownOf)
+    },
+    isDownForAll: true,
+    async another(count) {
+      const person = { id: `person${count}-${number}@example.test`, name: `Person ${count}` }
+      return { person, jid: `email:${person.id}` }
     },
     down: servers.down,
     up: servers.up,

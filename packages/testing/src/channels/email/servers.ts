@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { findProgram } from '../../../../host/src/base/programs.ts'
 import { until } from '../../until.ts'
 
@@ -27,6 +27,8 @@ export interface MailServers {
   certificate: string
   /** the mails in somebody's mailbox, as they were delivered, in any order */
   mails(address: string): readonly string[]
+  /** how many there are */
+  count(address: string): number
   /** whether all that was handed in is in the mailboxes */
   isDelivered(): boolean
   /** SMTP answers to the next mails that are handed in */
@@ -225,16 +227,16 @@ export async function startMail(options: { dovecot?: string } = {}): Promise<Mai
           .filter(entry => entry.isFile())
           .map(entry => join(entry.parentPath, entry.name))
       : []
+  const filesOf = (address: string) =>
+    ['new', 'cur'].flatMap(folder => filesIn(join(home, 'mail', address, folder)))
   await up()
   return {
     ports,
     certificate: readFileSync(join(home, 'cert.pem'), 'utf8'),
-    mails: address =>
-      whileItChanges(() =>
-        ['new', 'cur']
-          .flatMap(folder => filesIn(join(home, 'mail', address, folder)))
-          .map(path => readFileSync(path, 'latin1')),
-      ),
+    mails: address => whileItChanges(() => filesOf(address).map(path => readFileSync(path, 'latin1'))),
+    // One that is moved meanwhile is seen at both places, by the same name.
+    count: address =>
+      whileItChanges(() => new Set(filesOf(address).map(path => basename(path).replace(/[:,].*/, ''))).size),
     isDelivered: () =>
       whileItChanges(() =>
         ['queue', 'incoming'].every(folder => filesIn(join(home, 'spool', 'smtpd', folder)).length === 0),

@@ -14,6 +14,9 @@ export async function openIrc(options: { accounts?: 'account-tag' | 'extended-jo
   const ann: Person = { id: services ? 'ann_account' : '~ann', name: 'ann' }
   const stranger: Person = { id: '~mallory', name: 'mallory' }
   const room = 'irc:#others'
+  const others: Awaited<ReturnType<typeof createIrcPerson>>[] = []
+  const people = () => [anns, mallorys, ...others]
+  const personOf = ({ name }: Person) => people().find(({ nickname }) => nickname === name) ?? mallorys
   let count = 0
 
   const platform = {
@@ -26,30 +29,34 @@ export async function openIrc(options: { accounts?: 'account-tag' | 'extended-jo
     ann,
     stranger,
     async say(by, jid, text, more = {}) {
-      const person = by.id === ann.id ? anns : mallorys
       // The assistant joins its channels right after it has connected.
       await until(() => anns.lines.some(line => /^:hatch\S* JOIN|353 ann .*hatch/.test(line)))
-      await person.say(jid === room ? '#others' : 'hatch', more.mention ? `hatch: ${text}` : text)
+      await personOf(by).say(jid === room ? '#others' : 'hatch', more.mention ? `hatch: ${text}` : text)
       return String(++count)
     },
-    shown: async jid =>
-      anns.spoken
-        .filter(({ from, to }) =>
-          jid === room ? to === '#others' : to !== '#others' && [from, to].includes('ann'),
-        )
+    async shown(jid) {
+      const reader = others.find(({ nickname }) => jid === `irc:~${nickname}`) ?? anns
+      return reader.spoken
+        .filter(({ to }) => (jid === room) === (to === '#others'))
         .map(({ from, text }, index) => ({
           id: String(index),
           isOurs: from === 'hatch',
           text: text.replace(/\p{Cc}/gu, ''),
-        })),
+        }))
+    },
+    isDownForAll: true,
     down: server.kill,
     async up() {
       await server.start()
-      await Promise.all([anns.join(), mallorys.join()])
+      await Promise.all(people().map(person => person.join()))
+    },
+    async another(number) {
+      const person = await createIrcPerson(server.port, `person${number}`, [])
+      others.push(person)
+      return { person: { id: `~${person.nickname}`, name: person.nickname }, jid: `irc:~${person.nickname}` }
     },
     async close() {
-      anns.close()
-      mallorys.close()
+      for (const person of people()) person.close()
       await services?.close()
       await server.close()
     },

@@ -39,7 +39,7 @@ const silent: Logger = {
 }
 
 // Some parts of the library take their logger from here.
-Object.assign(logger, silent)
+Object.assign(logger, silent, { log: nothing })
 
 const accountSchema = z.object({ user_id: z.string(), access_token: z.string(), device_id: z.string() })
 export const password = 'correct horse battery staple'

@@ -92,7 +92,11 @@ export async function openMatrix(
     makeRoom(world, bot.user_id, { isEncrypted: !isRoomEncrypted }),
     makeRoom(world, bot.user_id, { name: 'The others', isEncrypted: isRoomEncrypted, withStranger: true }),
   ])
-  const personOf = ({ id }: Person): MatrixPerson => (id === stranger.id ? stranger : ann)
+  const inviters = [ann.id]
+  /** by their chats */
+  const others = new Map<string, MatrixPerson>()
+  const personOf = ({ id }: Person): MatrixPerson =>
+    [stranger, ...others.values()].find(one => one.id === id) ?? ann
 
   /** An app that does not know the assistant's device yet would encrypt without it. */
   const isReadable = async (by: MatrixPerson, id: string) => {
@@ -160,7 +164,7 @@ export async function openMatrix(
   }
 
   const lookAt = async (jid: string): Promise<readonly Shown[]> => {
-    const events = (await ann.room(roomIn(jid))).getLiveTimeline().getEvents()
+    const events = (await (others.get(jid) ?? ann).room(roomIn(jid))).getLiveTimeline().getEvents()
     const messages = events.filter(
       one =>
         one.getType() === EventType.RoomMessage &&
@@ -175,7 +179,7 @@ export async function openMatrix(
       server: proxy.url(),
       user: bot.user_id,
       password,
-      inviters: [ann.id],
+      inviters,
       ...options.settings,
     },
     direct: jidOf(direct),
@@ -201,7 +205,19 @@ export async function openMatrix(
     },
     down: proxy.down,
     up: proxy.up,
-    close: proxy.down,
+    async close() {
+      for (const person of others.values()) await person.close()
+      await proxy.down()
+    },
+    /** every other one is encrypted */
+    async another(number) {
+      const made = await openPerson(world.url, `person${number}-${bots}`, `Person ${number}`)
+      inviters.push(made.id)
+      const isEncrypted = number % 2 === 0
+      const jid = jidOf(await makeRoom({ ...world, ann: made }, bot.user_id, { isEncrypted }))
+      others.set(jid, made)
+      return { person: { id: made.id, name: made.name }, jid }
+    },
     async press(by, jid, id, label) {
       const found = (await platform.shown(jid)).find(one => one.id === id)
       const button = legendOf(found?.text ?? '').find(one => one.label === label)

@@ -92,6 +92,12 @@ export async function openSlack(options: Parameters<typeof startSlack>[0] = {}) 
     down: api.down,
     up: api.up,
     close: api.down,
+    async another(number) {
+      const person = { id: `U0P${number}`, name: `Person ${number}` }
+      world.addPerson(person.id, person.name)
+      world.addChat(`D0P${number}`, { is_im: true, user: person.id })
+      return { person, jid: `slack:D0P${number}` }
+    },
     async press(by, jid, id, label) {
       const elements = (messageIn(jid, id).blocks ?? []).flatMap(block =>
         block.type === 'actions' ? block.elements : [],

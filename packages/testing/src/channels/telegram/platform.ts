@@ -113,6 +113,11 @@ export async function openTelegram(options: { pool?: number; readsAll?: boolean 
     down: api.down,
     up: api.up,
     close: api.down,
+    async another(number) {
+      const person = { id: String(1001 + number), name: `Person ${number}` }
+      world.addRoom({ id: Number(person.id), type: 'private', first_name: person.name }, [bot])
+      return { person, jid: `telegram:${person.id}` }
+    },
     async press(by, jid, id, label) {
       const message = messageIn(jid, id)
       const button = message.reply_markup?.inline_keyboard.flat().find(({ text }) => text === label)

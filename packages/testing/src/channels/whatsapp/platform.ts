@@ -227,6 +227,11 @@ export async function openWhatsApp(options: WhatsAppOptions = {}) {
       await media.close()
       unsilence()
     },
+    async another(number) {
+      const person = { id: String(491_700_001_000 + number), name: `Person ${number}` }
+      phones.push(phoneOf(person, String(70_000_000_001_000 + number)))
+      return { person, jid: `whatsapp:${person.id}` }
+    },
     edit: async (by, jid, id, text) =>
       void (await change(by, jid, id, { type: MESSAGE_EDIT, editedMessage: { conversation: text } })),
     remove: async (by, jid, id) => void (await change(by, jid, id, { type: REVOKE })),

@@ -71,7 +71,8 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
 
   const shown = async (jid: string) => {
     const isRoom = jid === room
-    const items = await annsApp.archive(isRoom ? place : annsApp.address, isRoom ? undefined : hatch)
+    const app = people.find(({ address }) => jid === `xmpp:${address}`) ?? annsApp
+    const items = await app.archive(isRoom ? place : app.address, isRoom ? undefined : hatch)
     return shownOf(items, isRoom, from => (isRoom ? from === `${place}/hatch` : bareOf(from) === hatch))
   }
 
@@ -88,9 +89,15 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
     say: async (by, jid, text, more = {}) =>
       write(appOf(by), jid, undefined, ...(await childrenFor(appOf(by), jid, text, more))),
     shown,
+    isDownForAll: true,
     down: server.kill,
     up: server.start,
     close,
+    async another(number) {
+      const app = createPerson(server, `person${number}`)
+      people.push(app)
+      return { person: { id: app.address, name: app.nickname }, jid: `xmpp:${app.address}` }
+    },
     async edit(by, jid, id, text) {
       const { xml } = await appOf(by).session()
       const replace = xml('replace', { xmlns: ns.correct, id })

@@ -87,6 +87,28 @@ describe('A device of WhatsApp', () => {
     expect(channel.problem?.()).toContain(words)
   })
 
+  test('does not pause for a message that it cannot read', async () => {
+    const heard: string[] = []
+    const receive = async ({ text }: Incoming) => {
+      heard.push(text)
+      return { ok: true, id: heard.length, status: 'waiting' } as const
+    }
+    const { platform, channel } = await alone({ receive })
+    await connected(platform, channel)
+    const chat = `whatsapp:${platform.stranger.id}`
+    await channel.send(outgoing(chat, 'hello'), part)
+    await platform.say(platform.stranger, chat, 'first')
+    await until(() => platform.server.confirmed.length === 1)
+    // Whoever waits for a timer now waits for ever.
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await platform.repeat()
+    await platform.say(platform.ann, platform.direct, 'second')
+    await until(() => heard.length === 2)
+    expect(heard).toEqual(['first', 'second'])
+    await until(() => platform.server.receipts.some(({ attrs }) => attrs.type === 'retry'))
+  })
+
   test('leaves no secret and no word in the log or on the console', async () => {
     const lines: string[] = []
     const written = (['log', 'info', 'warn', 'error', 'debug'] as const).map(method =>

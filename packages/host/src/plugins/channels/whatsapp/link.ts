@@ -72,6 +72,8 @@ export async function runLink(options: LinkOptions): Promise<Ending> {
     emitOwnEvents: false,
     shouldIgnoreJid: address => /@(?:broadcast|newsletter)$/.test(address),
     transactionOpts: { maxCommitRetries: 1, delayBetweenTriesMs: 100 },
+    // It would pause after each message that it cannot read, and all chats with it: they are taken one by one.
+    retryRequestDelayMs: 0,
     makeSignalRepository: storingFirst(library, { take, fail, isOver: () => over.signal.aborted }),
     ...(options.cachedGroupMetadata && { cachedGroupMetadata: options.cachedGroupMetadata }),
   })

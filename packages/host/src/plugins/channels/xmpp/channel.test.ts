@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
@@ -68,6 +68,32 @@ const sent = async (host: Awaited<ReturnType<typeof openHost>>, id: number) => {
   await until(() => host.message(id)?.status !== 'pending')
   return host.message(id)
 }
+
+describe(on('What agents say on XMPP'), () => {
+  withServer('is looked for in the archive once after a restart, not for each that has waited', async () => {
+    const { platform, host, again, direct } = await begin()
+    await platform.down()
+    const ids = Array.from({ length: 5 }, (_, i) => host.tell(direct, `waited ${i}`))
+    await until(() => host.message(ids[0] ?? 0)?.error !== null)
+    await host.stop()
+    await platform.up()
+    let asked = ''
+    const between = createServer(client => {
+      const server = connect(platform.server.port, '127.0.0.1')
+      client.on('data', data => {
+        asked += data
+      })
+      client.pipe(server).pipe(client)
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void between.close())
+    await once(between, 'listening')
+    platform.settings.server = `127.0.0.1:${(between.address() as AddressInfo).port}`
+    const next = await again()
+    for (const id of ids) expect(await sent(next, id)).toMatchObject({ status: 'sent' })
+    expect(asked.match(/<field var="with">/g)).toHaveLength(1)
+    expect((await platform.shown(direct)).map(({ text }) => text)).toEqual(ids.map((_, i) => `waited ${i}`))
+  })
+})
 
 describe(on('What people said on XMPP'), () => {
   withServer(

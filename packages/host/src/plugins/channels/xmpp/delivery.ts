@@ -70,6 +70,8 @@ export interface DeliveryOptions {
 /** Says something once, under ids of ours. */
 function createPosting(options: DeliveryOptions) {
   const { ids } = options
+  /** by chat: what this process says first; nothing behind it was under way in an earlier one */
+  const firsts = new Map<string, number>()
 
   const connected = () => {
     const line = options.line()
@@ -112,7 +114,10 @@ function createPosting(options: DeliveryOptions) {
   ): Promise<string> => {
     const to = addressIn(message.jid)
     const { source } = connected()
-    const isRepeat = message.error !== null || message.createdAt < options.startedAt
+    if (!firsts.has(to)) firsts.set(to, message.id)
+    const isFirst = firsts.get(to) === message.id
+    // The archive is slow to ask: not for each of the many messages that have waited.
+    const isRepeat = message.error !== null || (isFirst && message.createdAt < options.startedAt)
     const before = isRepeat ? await ids.external(source, to, source.me, id) : undefined
     return before ?? post(to, id, ...(await content()))
   }
