@@ -70,8 +70,8 @@ export interface DeliveryOptions {
 /** Says something once, under ids of ours. */
 function createPosting(options: DeliveryOptions) {
   const { ids } = options
-  /** by chat: what this process says first; nothing behind it was under way in an earlier one */
-  const firsts = new Map<string, number>()
+  /** chats in which an earlier process has said nothing that it did not note: one message of it was looked for in vain */
+  const caughtUp = new Set<string>()
 
   const connected = () => {
     const line = options.line()
@@ -114,11 +114,11 @@ function createPosting(options: DeliveryOptions) {
   ): Promise<string> => {
     const to = addressIn(message.jid)
     const { source } = connected()
-    if (!firsts.has(to)) firsts.set(to, message.id)
-    const isFirst = firsts.get(to) === message.id
-    // The archive is slow to ask: not for each of the many messages that have waited.
-    const isRepeat = message.error !== null || (isFirst && message.createdAt < options.startedAt)
+    // The archive is slow to ask: not for each of the many messages that have waited. They are said in their order, so
+    // behind one that was not said none was.
+    const isRepeat = message.error !== null || (message.createdAt < options.startedAt && !caughtUp.has(to))
     const before = isRepeat ? await ids.external(source, to, source.me, id) : undefined
+    if (isRepeat && before === undefined) caughtUp.add(to)
     return before ?? post(to, id, ...(await content()))
   }
 
