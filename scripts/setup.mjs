@@ -81,6 +81,8 @@ const foldersIn = (path, what) =>
 /** The libraries of chat apps, which people install with `npx hatchway channels add`, and what people use in tests. */
 const channels = foldersIn(['packages', 'host', 'src', 'plugins', 'channels'], 'the library of the channel')
 const peers = foldersIn(['packages', 'testing', 'src', 'channels'], 'the app of people in tests of')
+/** The channel that the benchmark compares with its library alone. */
+const measuredChannels = channels.filter(({ folder }) => folder.at(-1) === 'telegram')
 
 const purposes = {
   start: { programs: [sandbox] },
@@ -103,7 +105,7 @@ const purposes = {
       { package: 'libc6-dev', program: 'gcc', without: 'the program in C, which shows the limit' },
       { package: 'chromium', without: 'the figures of the console' },
     ],
-    folders: [bench],
+    folders: [bench, ...measuredChannels],
   },
 }
 

@@ -84,7 +84,8 @@ test('a purpose that does not exist is refused', () => {
 })
 
 const claude = 'packages/agent/src/drivers/claude'
-const folders = ['bench', 'packages', claude, 'packages/host/src/plugins/channels/chat']
+const channels = 'packages/host/src/plugins/channels'
+const folders = ['bench', 'packages', claude, `${channels}/chat`, `${channels}/telegram`]
 
 /** A copy of the set-up in a project of its own, whose folders have lock files and nothing installed. */
 function project(bin: string): {
@@ -130,6 +131,18 @@ test('folders with lock files of their own are installed once, and again when a 
   const later = new Date(Date.now() + 60_000)
   utimesSync(join(root, 'bench', 'package-lock.json'), later, later)
   expect(installed().lines).toHaveLength(1)
+})
+
+test('the benchmark installs what it uses, and the library of the one channel that it measures', () => {
+  const bin = machine({ npm: installsModules })
+  const calls = join(bin, 'calls')
+  const { root, run: inProject } = project(bin)
+  inProject('bench', { CALLS: calls })
+  const installed = readFileSync(calls, 'utf8').trim().split('\n').sort()
+  expect(installed.map(line => line.split(' ')[0])).toEqual([
+    join(root, 'bench'),
+    join(root, channels, 'telegram'),
+  ])
 })
 
 test('without a network the command ends with what to do', () => {
