@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createPrograms, type Machine, thisMachine } from './machine.ts'
 import { findManager } from './manager.ts'
 import { installService, planService, removeService } from './set-up.ts'
@@ -163,7 +164,11 @@ test.runIf(isLinux)('a person’s service is installed, updated, shown and remov
     expect(out).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d INFO {2}\S/m)
     expect(out).toContain('hatchway is ready on')
   }
-  expect(calls()[0]).toBe('journalctl --user-unit=hatchway.service --output=cat --no-pager --lines=5')
+  const journal = 'journalctl --user-unit=hatchway.service --output=cat --no-pager --lines=5'
+  expect(calls()[0]).toBe(journal)
+  // The stand-in ends where the real one would wait for more.
+  expect(await hatchway('logs', '-f', '-n', '5')).toMatchObject({ code: 0 })
+  expect(calls()).toEqual([`${journal} --follow`])
   const raw = (await hatchway('logs', '--json')).out.trimEnd().split('\n')
   expect(raw.map((line): unknown => JSON.parse(line))).toContainEqual(expect.objectContaining({ level: 30 }))
   calls()
@@ -257,15 +262,15 @@ test.runIf(isLinux)(
 )
 
 test.runIf(isLinux)(
-  'a daemon that is not the service is not disturbed, and its log is found if it is a file',
+  'a daemon that is not the service is not disturbed, and its log is found and followed if it is a file',
   async () => {
-    const { home, data, run } = openHome()
+    const { home, data, env, run } = openHome()
     const hatchway = (...args: string[]) => run(process.execPath, bin, ...args, '--data', data)
     const log = join(home, 'daemon.log')
     const daemon = run(
       'sh',
       '-c',
-      `set -a; . .config/hatchway/environment; exec "$0" "$1" up --data "$2" > "$3" 2>&1`,
+      `set -a; . .config/hatchway/environment; exec "$0" "$1" up --data "$2" >> "$3" 2>&1`,
       process.execPath,
       bin,
       data,
@@ -284,6 +289,30 @@ test.runIf(isLinux)(
       code: 0,
       out: expect.stringContaining('hatchway is ready on'),
     })
+
+    const follower = spawn(process.execPath, [bin, 'logs', '-f', '--data', data], {
+      env,
+      cwd: home,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const closed = once(follower, 'close')
+    onTestFinished(() => void follower.kill('SIGKILL'))
+    let followed = ''
+    follower.stdout.setEncoding('utf8').on('data', text => {
+      followed += text
+    })
+    await vi.waitFor(() => expect(followed).toContain('hatchway is ready on'), { timeout: 20_000 })
+    expect(followed).not.toContain('a line that came later')
+    const later = { level: 40, time: Date.UTC(2026, 10, 18), msg: 'a line that came later' }
+    appendFileSync(log, `${JSON.stringify(later)}\n`)
+    await vi.waitFor(() => expect(followed).toContain('2026-11-18 00:00:00 WARN  a line that came later\n'), {
+      timeout: 20_000,
+    })
+    // Ctrl-C ends a process group.
+    process.kill(-(follower.pid ?? 0), 'SIGINT')
+    await closed
+
     process.kill(status.pid, 'SIGTERM')
     expect(await daemon).toMatchObject({ code: 0 })
   },
