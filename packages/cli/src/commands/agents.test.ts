@@ -66,6 +66,7 @@ test('add installs a driver that starts, list shows it, and remove removes it', 
 
   const first = await run('add', 'claude', '--from', release(folder, { version: '1.0.0', program: starts }))
   expect(first).toMatchObject({ code: 0, err: '' })
+  expect(first.out).toMatch(/^Claude is not free software: Anthropic’s terms apply to it\. https:\S+\n/)
   expect(first.out).toContain(
     `claude 1.0.0 is installed in ${join(data, 'drivers', 'claude', 'node_modules')}`,
   )

@@ -92,6 +92,8 @@ const add = command('add', 'install and use a driver that is not part of Hatchwa
     const name = await named(driver, host)
     const version = host.testedVersion(name)
     const title = `Installing ${name}${version === undefined ? '' : ` ${version}`}`
+    const terms = host.drivers[name].package?.terms
+    if (terms !== undefined && !options.json) await printLine(terms)
     const found = await withProgress(title, say =>
       host.installDriver(name, {
         layout,

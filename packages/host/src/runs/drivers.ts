@@ -10,6 +10,8 @@ interface DriverPackage {
   program: string
   /** tells the driver where the package is, if it is not beside the bundle */
   variable: string
+  /** what people have to know of its licence before they install it */
+  terms: string
 }
 
 /** What the host has to know about the driver inside the sandbox. A new driver adds one entry, and no check by name. */
@@ -31,6 +33,8 @@ export const drivers: Readonly<Record<DriverName, DriverTraits>> = {
       programs: '@anthropic-ai/claude-agent-sdk-',
       program: 'claude',
       variable: 'HATCHWAY_CLAUDE_SDK',
+      terms:
+        'Claude is not free software: Anthropic’s terms apply to it. https://code.claude.com/docs/en/legal-and-compliance',
     },
   },
   command: { model: 'optional', asksThroughShells: true },
