@@ -46,7 +46,7 @@ describe.each(['cli', 'agent'] as const)('what is bundled into %s', folder => {
   })
 
   test('has neither tools, nor the Claude SDK, nor what WhatsApp needs in it', () => {
-    const others = ['@anthropic-ai/claude-agent-sdk', 'baileys', 'libsignal']
+    const others = ['@anthropic-ai/claude-agent-sdk', 'baileys', 'libsignal', 'sharp']
     for (const name of ['vitest', 'typescript', ...others]) expect(named(bill, name)).toBeUndefined()
   })
 })
@@ -72,10 +72,28 @@ test('a licence that is not on the list is refused', () => {
     expect(check(licence)).toThrow(`left-pad is licensed under ${licence}`)
 })
 
-test('what is installed beside the bundle, and with channels, is checked with all it needs', () => {
+test('what is installed beside the bundle, with channels and with drivers, is checked with all it needs', () => {
   const checked = checkInstalled()
-  for (const name of ['hono', 'zod', 'pino', 'thread-stream', 'grammy', 'debug'])
+  const ofClaude = ['claude-agent-sdk', 'claude-agent-sdk-linux-x64', 'sdk'].map(
+    name => `@anthropic-ai/${name}`,
+  )
+  for (const name of ['hono', 'zod', 'pino', 'thread-stream', 'grammy', 'debug', 'sharp', ...ofClaude])
     expect(checked).toContain(name)
+})
+
+test('a driver may install a package under its publisher’s own terms only if its own licence names them', () => {
+  const sdk = '@anthropic-ai/claude-agent-sdk'
+  const lock = (name: string) => ({
+    packages: {
+      '': { dependencies: { [name]: '1' } },
+      [`node_modules/${name}`]: { license: 'SEE LICENSE IN README.md', peerDependencies: { peer: '1' } },
+      'node_modules/peer': { license: 'ISC' },
+    },
+  })
+  const said = 'MIT AND LicenseRef-Anthropic'
+  expect(() => checkLock(lock(sdk), [sdk], 'MIT')).toThrow(`${sdk} is licensed under LicenseRef-Anthropic`)
+  expect(checkLock(lock(sdk), [sdk], said)).toEqual([sdk, 'peer'])
+  expect(() => checkLock(lock('other'), ['other'], said)).toThrow('SEE LICENSE IN README.md')
 })
 
 test('a channel may install a library under the GPL only if its own licence says so', () => {

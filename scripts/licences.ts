@@ -60,15 +60,21 @@ export async function writeLicences(packageFolder: 'cli' | 'agent', output: stri
   writeFileSync(join(output, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials(own, bundled), null, 2)}\n`)
 }
 
-/** What people install beside the bundle: with `hatchway`, and with each channel that they add. The packages that were checked. */
+/**
+ * What people install beside the bundle: with `hatchway`, and with each channel and driver that they add. The packages that were
+ * checked.
+ */
 export function checkInstalled(): string[] {
-  const channels = globSync(source('host', 'src', 'plugins', 'channels', '*', 'package-lock.json'))
+  const optional = [
+    ...globSync(source('host', 'src', 'plugins', 'channels', '*', 'package-lock.json')),
+    ...globSync(source('agent', 'src', 'drivers', '*', 'package-lock.json')),
+  ]
   return [
     ...checkLock(lock, unbundled),
-    ...channels.flatMap(file => {
-      const channel: Lock = readJson(file)
+    ...optional.flatMap(file => {
+      const own: Lock = readJson(file)
       const { license = '' }: Manifest = readJson(join(dirname(file), 'package.json'))
-      return checkLock(channel, Object.keys(channel.packages[''].dependencies ?? {}), license)
+      return checkLock(own, Object.keys(own.packages[''].dependencies ?? {}), license)
     }),
   ]
 }
@@ -82,6 +88,7 @@ interface Locked {
   integrity?: string
   dependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
+  peerDependencies?: Record<string, string>
 }
 
 /** Packages that name their licence in an old form, or only in a file beside, which npm does not put into the lock file. */
@@ -91,6 +98,17 @@ const saidElsewhere: ReadonlyMap<string, string> = new Map([
   ['sasl-plain', 'MIT'],
   ['saslmechanisms', 'MIT'],
 ])
+
+/** Packages under their publisher's own terms, for which SPDX has no name but one that we make up. */
+const ownTerms: readonly { packages: RegExp; licence: string }[] = [
+  { packages: /^@anthropic-ai\/claude-agent-sdk(-|$)/, licence: 'LicenseRef-Anthropic' },
+]
+
+function licenceOf(name: string, { license }: Locked): string {
+  // npm's way to say that only a file has the terms.
+  const found = license?.startsWith('SEE LICENSE IN ') && ownTerms.find(({ packages }) => packages.test(name))
+  return (found ? found.licence : license) ?? saidElsewhere.get(name) ?? 'no licence'
+}
 
 /** These packages and what they need. `said`: the licence of the optional package that installs them, which names those that are not permissive. */
 export function checkLock({ packages }: Lock, names: readonly string[], said = 'MIT'): string[] {
@@ -104,8 +122,8 @@ export function checkLock({ packages }: Lock, names: readonly string[], said = '
     const found = packages[path]
     if (!found || seen.has(path)) return
     seen.add(path)
-    checkLicence(name, found.license ?? saidElsewhere.get(name) ?? 'no licence', said)
-    const needed = { ...found.dependencies, ...found.optionalDependencies }
+    checkLicence(name, licenceOf(name, found), said)
+    const needed = { ...found.dependencies, ...found.optionalDependencies, ...found.peerDependencies }
     for (const other of Object.keys(needed)) check(other, path)
   }
   for (const name of names) check(name, '')
@@ -115,7 +133,7 @@ export function checkLock({ packages }: Lock, names: readonly string[], said = '
 export function checkLicence(name: string, licence: string, said = 'MIT'): void {
   if (isAllowed(licence, new Set(said.split(' AND ')))) return
   throw new Error(
-    `${name} is licensed under ${licence}, which is not known to allow bundling into a program under MIT. Use another library, or move it into an optional package, such as a channel, whose own "license" names it: MIT AND ${licence}.`,
+    `${name} is licensed under ${licence}, which is not known to allow bundling into a program under MIT. Use another library, or move it into an optional package, such as a channel or a driver, whose own "license" names it: MIT AND ${licence}.`,
   )
 }
 
