@@ -309,6 +309,18 @@ test('a long message goes out in parts, and goes on with the one that failed, af
   ])
 })
 
+test('fences are put around each part of long code, and nothing is added to what somebody has to decide about', async () => {
+  const channel = channelOf({ messageLimit: 20 })
+  const { say, rows } = await open([channel])
+  const code = '```\none one\ntwo two\n```'
+  await say('code', code)
+  await say('card', code, { kind: 'approval' })
+  await until('all are sent', () => rows().every(isAt('sent')))
+  const textsIn = (chat: string) => channel.sent.filter(({ jid }) => jid === chat).map(({ text }) => text)
+  expect(textsIn('code')).toEqual(['```\none one\n```', '```\ntwo two\n```'])
+  expect(textsIn('card')).toEqual(['```\none one\ntwo two', '```'])
+})
+
 test('what a chat keeps waiting for hours is not in the way of new messages', async () => {
   const channel = channelOf({
     before: ({ jid }) => {
