@@ -2,6 +2,7 @@ import { backoff } from '../../base/retry.ts'
 import { oneLine } from '../../base/visible-text.ts'
 import type { Change, MessageRow } from '../../store/types.ts'
 import { withoutInternal } from '../channels/internal.ts'
+import { withSender } from '../channels/sender.ts'
 import { splitText } from '../channels/split.ts'
 import { type Card, type Channel, DeliveryError } from '../channels/types.ts'
 
@@ -147,7 +148,7 @@ function partsOf(message: MessageRow, channel: Channel, lookup: Lookup): string[
   const text = withoutInternal(message.text)
   if (text.trim() === '') return message.attachments ? [''] : []
   const name = message.sender === null || channel.showsSender ? undefined : shownSender(message.sender)
-  return split(name === undefined ? text : `*${name}*: ${text}`)
+  return split(name === undefined ? text : withSender(name, text))
 }
 
 /** A name that cannot end its own emphasis or begin a line of its own. */

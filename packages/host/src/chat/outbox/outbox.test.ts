@@ -273,8 +273,10 @@ test('the sender is put before the text, unless the channel has its own way', as
   await say('plain', 'hello', { sender: 'Ann*\nBob' })
   await say('own', 'hello', { sender: 'Ann' })
   await say('plain', '👍', { sender: 'Ann', kind: 'reaction' })
+  // Code begins a line, or it is none.
+  await say('plain', '```\ncode\n```', { sender: 'Ann' })
   await until('all are sent', () => rows().every(isAt('sent')))
-  expect(plain.sent.map(({ text }) => text)).toEqual(['*Ann Bob*: hello', '👍'])
+  expect(plain.sent.map(({ text }) => text)).toEqual(['*Ann Bob*: hello', '👍', '*Ann*:\n```\ncode\n```'])
   expect(own.sent.map(({ text }) => text)).toEqual(['hello'])
 })
 
