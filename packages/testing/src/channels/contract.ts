@@ -377,5 +377,25 @@ export function channelContract(
       await until(async () => (await platform.isTyping?.(direct)) === true)
       host.chats.typing(direct, false)
     })
+
+    attempt('code that is too long for one message is code in each, and what follows is not', async () => {
+      const { host, ours, direct } = await begin()
+      const limit = Math.min(host.channel.messageLimit, 10_000)
+      const end = 'And that was **all** of it.'
+      const code = Array.from(
+        { length: Math.ceil((limit * 1.4) / 45) },
+        (_, i) => `const v${i} = "_not soft_ **not bold** [no link](x)"`,
+      )
+      const ids = [end, `Look:\n\n\`\`\`js\n${code.join('\n')}\n\`\`\`\n\n${end}`].map(text =>
+        host.tell(direct, text),
+      )
+      await until(() => ids.every(id => host.message(id)?.status === 'sent'))
+      const shown = async () => (await ours(direct)).map(({ text }) => text)
+      await until(async () => (await shown()).slice(1).some(text => text.includes('of it.')))
+      const [alone, ...parts] = await shown()
+      const lines = parts.flatMap(part => part.split(/\r?\n/))
+      expect(lines.filter(line => line.includes('const v'))).toEqual(code)
+      expect(lines.filter(line => line.includes('of it.'))).toEqual([alone])
+    })
   })
 }

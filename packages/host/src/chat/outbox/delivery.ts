@@ -2,6 +2,7 @@ import { backoff } from '../../base/retry.ts'
 import { oneLine } from '../../base/visible-text.ts'
 import type { Change, MessageRow } from '../../store/types.ts'
 import { withoutInternal } from '../channels/internal.ts'
+import { withSender } from '../channels/sender.ts'
 import { splitText } from '../channels/split.ts'
 import { type Card, type Channel, DeliveryError } from '../channels/types.ts'
 
@@ -39,7 +40,7 @@ export async function attempt(
   let of = 0
   let ids: readonly string[] = []
   try {
-    const parts = channel ? partsOf(message, channel) : [message.text]
+    const parts = channel ? partsOf(message, channel, lookup) : [message.text]
     of = parts.length
     // Where the text is split otherwise by now, it begins anew.
     delivered = message.partsTotal === of ? message.partsSent : 0
@@ -136,13 +137,18 @@ async function replace(
 }
 
 /** None where nothing is left to say. */
-function partsOf(message: MessageRow, channel: Channel): string[] {
-  if (message.kind === 'edit') return [splitText(message.text, channel.messageLimit)[0] ?? '']
-  if (message.kind === 'reaction') return [message.text]
+function partsOf(message: MessageRow, channel: Channel, lookup: Lookup): string[] {
+  const { kind } = message
+  if (kind === 'reaction') return [message.text]
+  const changed = kind === 'edit' ? lookup.message?.(Number(message.messageId)) : undefined
+  // What somebody is to decide about is shown to the letter.
+  const isExact = (changed?.kind ?? kind) === 'approval'
+  const split = (text: string) => splitText(text, channel.messageLimit, { isExact })
+  if (kind === 'edit') return [split(message.text)[0] ?? '']
   const text = withoutInternal(message.text)
   if (text.trim() === '') return message.attachments ? [''] : []
   const name = message.sender === null || channel.showsSender ? undefined : shownSender(message.sender)
-  return splitText(name === undefined ? text : `*${name}*: ${text}`, channel.messageLimit)
+  return split(name === undefined ? text : withSender(name, text))
 }
 
 /** A name that cannot end its own emphasis or begin a line of its own. */

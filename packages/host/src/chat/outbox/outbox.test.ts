@@ -273,8 +273,10 @@ test('the sender is put before the text, unless the channel has its own way', as
   await say('plain', 'hello', { sender: 'Ann*\nBob' })
   await say('own', 'hello', { sender: 'Ann' })
   await say('plain', '👍', { sender: 'Ann', kind: 'reaction' })
+  // Code begins a line, or it is none.
+  await say('plain', '```\ncode\n```', { sender: 'Ann' })
   await until('all are sent', () => rows().every(isAt('sent')))
-  expect(plain.sent.map(({ text }) => text)).toEqual(['*Ann Bob*: hello', '👍'])
+  expect(plain.sent.map(({ text }) => text)).toEqual(['*Ann Bob*: hello', '👍', '*Ann*:\n```\ncode\n```'])
   expect(own.sent.map(({ text }) => text)).toEqual(['hello'])
 })
 
@@ -307,6 +309,18 @@ test('a long message goes out in parts, and goes on with the one that failed, af
     ['five six', 3, 4],
     ['seven', 4, 4],
   ])
+})
+
+test('fences are put around each part of long code, and nothing is added to what somebody has to decide about', async () => {
+  const channel = channelOf({ messageLimit: 20 })
+  const { say, rows } = await open([channel])
+  const code = '```\none one\ntwo two\n```'
+  await say('code', code)
+  await say('card', code, { kind: 'approval' })
+  await until('all are sent', () => rows().every(isAt('sent')))
+  const textsIn = (chat: string) => channel.sent.filter(({ jid }) => jid === chat).map(({ text }) => text)
+  expect(textsIn('code')).toEqual(['```\none one\n```', '```\ntwo two\n```'])
+  expect(textsIn('card')).toEqual(['```\none one\ntwo two', '```'])
 })
 
 test('what a chat keeps waiting for hours is not in the way of new messages', async () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { RawFile } from '@discordjs/rest'
 import { oneLine } from '../../../base/visible-text.ts'
+import { withSender } from '../../../chat/channels/sender.ts'
 import { type Delivered, DeliveryError, type Outgoing, type Part } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
 import { renderMarkdown } from '../markdown.ts'
@@ -192,7 +193,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         throw error
       }
     }
-    const text = part.number === 1 ? `*${name}*: ${message.text}` : message.text
+    const text = part.number === 1 ? withSender(name, message.text) : message.text
     return sendAll(write, target, { ...message, text }, part)
   }
 

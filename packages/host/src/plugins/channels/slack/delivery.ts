@@ -1,5 +1,6 @@
 import type { KnownBlock } from '@slack/types'
 import { oneLine } from '../../../base/visible-text.ts'
+import { withSender } from '../../../chat/channels/sender.ts'
 import { type Delivered, DeliveryError, type Outgoing, type Part } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
 import { type SlackApi, SlackRefusal } from './api.ts'
@@ -69,7 +70,9 @@ export function createDelivery(options: {
       }
     }
     const isNamed = sender !== undefined && part.number === 1
-    const { text, blocks } = written(isNamed ? { ...message, text: `*${sender}*: ${message.text}` } : message)
+    const { text, blocks } = written(
+      isNamed ? { ...message, text: withSender(sender, message.text) } : message,
+    )
     return post(address, text, blocks, undefined)
   }
 

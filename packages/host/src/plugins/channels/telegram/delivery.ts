@@ -1,5 +1,6 @@
 import type { ReactionTypeEmoji } from 'grammy/types'
 import { oneLine } from '../../../base/visible-text.ts'
+import { withSender } from '../../../chat/channels/sender.ts'
 import { type Delivered, DeliveryError, type Outgoing, type Part } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
 import { renderMarkdown } from '../markdown.ts'
@@ -197,7 +198,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         if (!(error instanceof TelegramRefusal && error.isFinal)) throw error
       }
     }
-    const text = part.number === 1 ? `*${name}*: ${message.text}` : message.text
+    const text = part.number === 1 ? withSender(name, message.text) : message.text
     return sendAll(bot, address, { ...message, text }, part)
   }
 
