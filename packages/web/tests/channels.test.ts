@@ -8,6 +8,7 @@ import {
   program,
   shoot,
 } from '../../testing/src/browser.ts'
+import { openTelegram } from '../../testing/src/channels/telegram/platform.ts'
 import { openWhatsApp } from '../../testing/src/channels/whatsapp/platform.ts'
 import { openServed } from '../../testing/src/daemon/with-console.ts'
 import { until } from '../../testing/src/until.ts'
@@ -58,6 +59,37 @@ attempt(
     await until(() => channel?.status?.().isConnected === true)
     await card.getByText('connected', { exact: true }).waitFor()
     await image.waitFor({ state: 'detached' })
+    expect(problems).toEqual([])
+  },
+)
+
+attempt(
+  `a connection that is lost is seen on the open page, and so is its return${program === undefined ? ' (needs chromium)' : ''}`,
+  async () => {
+    const platform = await openTelegram()
+    onTestFinished(platform.close)
+    const { link } = await openServed()
+    const { context, problems } = await openProfile()
+    const page = await enterConsole(context, link)
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Channels' }).click()
+    const card = page.locator('li.box', { has: page.getByRole('heading', { name: 'Telegram' }) })
+    await page.route('**/api/host/channels', route =>
+      route.continue(
+        route.request().method() === 'POST'
+          ? { postData: JSON.stringify({ kind: 'telegram', settings: platform.settings }) }
+          : {},
+      ),
+    )
+    await card.getByRole('button', { name: 'Connect' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Connect' }).click()
+    await page.getByRole('button', { name: 'Done' }).click()
+    await card.getByText('connected', { exact: true }).waitFor()
+    // Nobody reloads the page, and nobody clicks anything from here on.
+    await platform.down()
+    await card.getByText('not connected', { exact: true }).waitFor()
+    await card.getByText('Telegram cannot be reached').waitFor()
+    await platform.up()
+    await card.getByText('connected', { exact: true }).waitFor()
     expect(problems).toEqual([])
   },
 )

@@ -50,6 +50,7 @@ function running({ status, latency, sessions }: Answer): Fact[] {
     ),
     ...[
       ['WARNING', status.model_warning] as const,
+      ['WARNING', status.channel_warning] as const,
       ['PROBLEM', status.problem] as const,
       ['WARNING', status.sandbox?.warning] as const,
     ].flatMap(([name, text]): Fact[] => (text ? [[name, text]] : [])),

@@ -48,6 +48,7 @@ export const statusAnswer = z
       .nullable()
       .describe('null: none has been chosen yet'),
     model_warning: z.string().nullable().describe('what keeps agents from asking their model'),
+    channel_warning: z.string().nullable().describe('which chat apps hear nobody at the moment, and why'),
     problem: z.string().nullable().describe('why nothing can be stored at the moment, such as a full disk'),
   })
   .meta({ id: 'Status' })
@@ -310,6 +311,21 @@ export const checkupAnswer = z.object({
   troubled: z
     .array(z.object({ channel: z.string(), waiting: z.int(), error: z.string() }))
     .describe('channels that could not deliver something yet, and what they said last'),
+  liveness: z
+    .array(
+      z.object({
+        channel: z.string(),
+        connected: z.boolean(),
+        since: z.iso.datetime().describe('since when it is, or is not'),
+        last_error: z.string().nullable(),
+        limited_until: z.iso
+          .datetime()
+          .nullable()
+          .describe('messages are held back, as the platform has asked'),
+        to_confirm: z.boolean().describe('a person has to let it in, in the platform’s own app'),
+      }),
+    )
+    .describe('the channels that can lose their platform'),
   services: z.array(health),
   problem: z.string().nullable().describe('why nothing can be stored at the moment'),
   model: z.string().nullable().describe('what keeps agents from asking their model'),

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { layoutOf } from '../base/layout.ts'
 import { isStorageFailure } from '../base/storage-failure.ts'
+import { isoOf } from '../store/entities/instant.ts'
 import { inspectAside } from '../store/inspect-aside.ts'
 import type { Checkup } from './answers.ts'
 import type { Host } from './host.ts'
@@ -26,6 +27,14 @@ export async function checkUp(host: Host): Promise<Checkup> {
       return problem === undefined ? [] : [{ channel: channel.name, problem }]
     }),
     troubled: troubledIn(host),
+    liveness: (host.chats?.liveness() ?? []).map(channel => ({
+      channel: channel.channel,
+      connected: channel.isConnected,
+      since: isoOf(channel.since),
+      last_error: channel.lastError ?? null,
+      limited_until: channel.limitedUntil === undefined ? null : isoOf(channel.limitedUntil),
+      to_confirm: channel.isToConfirm,
+    })),
     services:
       host
         .services()

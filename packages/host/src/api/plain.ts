@@ -41,6 +41,9 @@ export const metricsRoutes: readonly Route<HostContext>[] = [
         sessions: (host.agents()?.queue.running() ?? []).map(({ state }) => state),
         tasks: host.store.countTasks(),
         waiting: waitingIn(host),
+        channels: (host.chats?.liveness() ?? []).map(({ channel, isConnected, limitedUntil }) => ({
+          ...{ name: channel, isConnected, isLimited: limitedUntil !== undefined },
+        })),
       })
       return request.body(text, 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
     },

@@ -1,4 +1,5 @@
 import { stepMs } from '../base/metrics/traffic.ts'
+import { livenessWarning } from '../chat/channels/liveness.ts'
 import { explained } from '../config.ts'
 import { isoOf } from '../store/entities/instant.ts'
 import {
@@ -70,6 +71,7 @@ const statusOf = (host: Host): StatusAnswer => {
         }
       : null,
     model_warning: host.agents()?.modelWarning() ?? null,
+    channel_warning: livenessWarning(host.chats?.liveness() ?? [], Date.now()) ?? null,
     problem: host.retries.problem() ?? null,
   }
 }

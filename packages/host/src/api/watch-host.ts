@@ -1,4 +1,5 @@
 import { changeKinds } from '../base/metrics/changes.ts'
+import { livenessWarning } from '../chat/channels/liveness.ts'
 import type { FeedEventAnswer } from './answers.ts'
 import type { Host } from './host.ts'
 
@@ -49,7 +50,7 @@ export function watchHost(host: Host, publish: (make: () => FeedEventAnswer) => 
 }
 
 /** By the kind of change: a text that is another one when something has changed. */
-function signsOf({ store, meter, retries, plugins }: Host): Map<string, string> {
+function signsOf({ store, meter, retries, plugins, chats }: Host): Map<string, string> {
   const occurrences = store.agents.occurrences({ limit: 20 }).map(({ id, status }) => `${id} ${status}`)
   const approvals = store.approvals.list({ limit: 20 }).map(({ seq, status }) => `${seq} ${status}`)
   const questions = store.questions
@@ -61,7 +62,7 @@ function signsOf({ store, meter, retries, plugins }: Host): Map<string, string> 
     ['approvals', approvals.join()],
     ['questions', questions.join()],
     ['tasks', occurrences.join()],
-    ['status', retries.problem() ?? ''],
+    ['status', `${retries.problem() ?? ''} ${livenessWarning(chats?.liveness() ?? [], Date.now()) ?? ''}`],
   ])
   for (const [kind, text] of plugins.signs()) signs.set(kind, `${signs.get(kind) ?? ''} ${text}`)
   return signs

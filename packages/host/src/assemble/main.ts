@@ -3,6 +3,7 @@ import { type ApiServer, serveApi } from '../api/serve.ts'
 import { checkWeb, serveWeb, type WebServer } from '../api/web-server.ts'
 import { announce } from '../base/announce.ts'
 import { createLogger } from '../base/logger.ts'
+import { livenessWarning } from '../chat/channels/liveness.ts'
 import type { Config } from '../config.ts'
 import { type OpenOptions, openHost } from './host.ts'
 
@@ -24,7 +25,11 @@ export async function startDaemon(config: Config, supervision?: OpenOptions['sup
   const host = await openHost(config, { watch: true, log, supervision })
   const warning = () => {
     const agents = host.agents()
-    const lasting = [agents?.choice().warning, agents?.modelWarning()].filter(text => text !== undefined)
+    const lasting = [
+      agents?.choice().warning,
+      agents?.modelWarning(),
+      livenessWarning(host.chats?.liveness() ?? [], Date.now()),
+    ].filter(text => text !== undefined)
     return host.retries.problem() ?? (lasting.join(' ') || undefined)
   }
   let api: ApiServer | undefined

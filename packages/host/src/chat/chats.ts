@@ -13,6 +13,7 @@ import { cardOnPlatform } from './approvals/card.ts'
 import type { Attachments } from './attachments/attachments.ts'
 import { changedApproval, changedQuestion } from './card-text.ts'
 import { hostFor } from './channels/host.ts'
+import { type Liveness, livenessOf } from './channels/liveness.ts'
 import { createLogChannel } from './channels/log.ts'
 import { type Channels, createChannels } from './channels/registry.ts'
 import type { Channel } from './channels/types.ts'
@@ -43,6 +44,8 @@ export interface Chats {
   /** what goes along with messages; undefined: nothing does */
   files: Attachments | undefined
   channelOf(jid: string): Channel | undefined
+  /** how the channels are that can lose their platform */
+  liveness(): readonly Liveness[]
   /** for the outbox: what has become of messages */
   settled(messages: readonly Settled[]): void
   typing(jid: string, on: boolean): void
@@ -196,6 +199,7 @@ export function createChats(options: ChatsOptions): Chats {
     approvals,
     files: options.files,
     channelOf,
+    liveness: () => livenessOf(registry.all(), now()),
     settled(messages) {
       for (const { message, change } of messages) {
         const row: MessageRow = { ...message, ...change }

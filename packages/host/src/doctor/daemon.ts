@@ -37,6 +37,7 @@ const looked = async (database: string): Promise<Checkup> => ({
   channels: {},
   channel_problems: [],
   troubled: [],
+  liveness: [],
   services: [],
   problem: null,
   model: null,

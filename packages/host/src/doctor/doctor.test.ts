@@ -20,9 +20,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { post } from '@hatchway/spool'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
+import { openTelegram } from '../../../testing/src/channels/telegram/platform.ts'
 import { configFor } from '../../../testing/src/daemon/in-process.ts'
 import { temporaryFolder } from '../../../testing/src/folders.ts'
 import { startDockerEngine } from '../../../testing/src/sandboxes/engines.ts'
+import { usualSocket } from '../api/socket.ts'
+import { send } from '../api/testing.ts'
 import { examine } from '../assemble/examine.ts'
 import { startDaemon } from '../assemble/main.ts'
 import { registerGroups } from '../assemble/register.ts'
@@ -118,6 +121,33 @@ test('a channel that does not deliver is named, with what it said', async () => 
       }),
     { timeout: 60_000 },
   )
+})
+
+test('a token that was revoked is told of, although nothing waits to be delivered', async () => {
+  const platform = await openTelegram()
+  onTestFinished(platform.close)
+  const { config, found } = await open()
+  const daemon = await startDaemon(config)
+  onTestFinished(() => daemon.stop())
+  await send({ socketPath: usualSocket(config.data) }, '/channels', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ kind: 'telegram', settings: platform.settings }),
+  })
+  const says = (state: string, text: RegExp) =>
+    vi.waitFor(
+      async () =>
+        expect(await found('channels')).toContainEqual({
+          ...{ what: 'channels', state, says: expect.stringMatching(text) },
+        }),
+      { timeout: 60_000 },
+    )
+  await says('good', /^telegram is connected\.$/)
+  platform.revoke()
+  await says('bad', /^telegram has not been connected since .*It last said: .*Copy it again from @BotFather/)
+  const metrics = await send({ socketPath: usualSocket(config.data) }, '/metrics')
+  expect(metrics.text).toContain('\nhatchway_channel_connected{channel="telegram"} 0\n')
+  expect(metrics.text).toContain('\nhatchway_channel_limited{channel="telegram"} 0\n')
 })
 
 test('a directory that is new is no fault', async () => {

@@ -1,6 +1,7 @@
 import { closeSync, constants, fchmodSync, lstatSync, openSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import type { Checkup } from '../api/answers.ts'
 import { readLockOwner } from '../base/lock-owner.ts'
 import { bad, type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
@@ -34,6 +35,7 @@ function channels({ checkup, lockOwner }: DoctorContext): Finding[] {
         ? []
         : [bad('channels', `The channel ${channel}, which ${some(users)} need, cannot be used: ${problem}`)]
     }),
+    ...checkup.liveness.map(liveness),
     ...checkup.troubled.map(({ channel, waiting, error }) =>
       warning(
         'channels',
@@ -41,6 +43,28 @@ function channels({ checkup, lockOwner }: DoctorContext): Finding[] {
       ),
     ),
   ]
+}
+
+/** A token that was revoked is seen here before anybody waits for an answer. */
+function liveness(found: Checkup['liveness'][number]): Finding {
+  const { channel, connected, since, last_error, limited_until, to_confirm } = found
+  if (to_confirm)
+    return warning(
+      'channels',
+      `${channel} waits for you to confirm it. Run: npx hatchway channels add ${channel}`,
+    )
+  if (!connected)
+    return last_error === null
+      ? warning('channels', `${channel} is not connected yet.`)
+      : bad(
+          'channels',
+          `${channel} has not been connected since ${since}, so nobody is heard there; it is tried again. It last said: ${last_error}`,
+        )
+  if (limited_until !== null)
+    return warning('channels', `${channel} asks to wait until ${limited_until}; messages go on after that.`)
+  return last_error === null
+    ? good('channels', `${channel} is connected.`)
+    : warning('channels', `${channel} is connected; the last thing that went wrong: ${last_error}`)
 }
 
 function services({ checkup, lockOwner }: DoctorContext): Finding[] {

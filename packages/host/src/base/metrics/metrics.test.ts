@@ -8,6 +8,7 @@ import { openDaemon, send } from '../../api/testing.ts'
 import { createContents } from './contents.ts'
 import { createHistogram, createLatest } from './histogram.ts'
 import { createMeter } from './meter.ts'
+import { prometheusText } from './prometheus.ts'
 import { createTraffic } from './traffic.ts'
 
 test('a histogram counts each value below the bounds it does not exceed', () => {
@@ -160,6 +161,31 @@ test('what is scraped is Prometheus’ text, of what has happened, and no label 
   }
   expect(answer.text).not.toContain('family')
   expect((await send({ port }, '/metrics')).status).toBe(200)
+})
+
+test('channels that can lose their platform are shown, by name; where there are none, nothing is', () => {
+  const gauges = {
+    ...{ version: '1', startedAt: 0, groups: 0, sessions: [], waiting: { errors: 0 } },
+    tasks: { active: 0, paused: 0 },
+  }
+  expect([...parse(prometheusText(createMeter(0), { ...gauges, channels: [] })).keys()]).not.toContain(
+    'hatchway_channel_connected',
+  )
+  const channels = [
+    { name: 'slack', isConnected: true, isLimited: true },
+    { name: 'irc', isConnected: false, isLimited: false },
+  ]
+  const families = parse(prometheusText(createMeter(0), { ...gauges, channels }))
+  const valuesOf = (name: string) =>
+    families.get(`hatchway_${name}`)?.samples.map(({ labels, value }) => [labels.channel, value])
+  expect(valuesOf('channel_connected')).toEqual([
+    ['slack', 1],
+    ['irc', 0],
+  ])
+  expect(valuesOf('channel_limited')).toEqual([
+    ['slack', 1],
+    ['irc', 0],
+  ])
 })
 
 test('to others figures are shown only where the configuration says so; health always, in one word', async () => {

@@ -10,6 +10,8 @@ export interface Gauges {
   sessions: readonly string[]
   tasks: { active: number; paused: number }
   waiting: Readonly<Record<string, number>>
+  /** those that can lose their platform */
+  channels: readonly { name: string; isConnected: boolean; isLimited: boolean }[]
 }
 
 type Sample = readonly [suffix: string, labels: string, value: number]
@@ -109,6 +111,27 @@ const stateFamilies = (gauges: Gauges): string[] => [
   ),
 ]
 
+/** A family without samples is left out: nobody has added a chat app. */
+const channelFamilies = ({ channels }: Gauges): string[] =>
+  channels.length === 0
+    ? []
+    : [
+        family(
+          'channel_connected',
+          'gauge',
+          'Whether the channel is connected to its platform.',
+          channels.map(
+            ({ name, isConnected }): Sample => ['', labelled('channel', name), Number(isConnected)],
+          ),
+        ),
+        family(
+          'channel_limited',
+          'gauge',
+          'Whether messages are held back, as the channel’s platform has asked to wait.',
+          channels.map(({ name, isLimited }): Sample => ['', labelled('channel', name), Number(isLimited)]),
+        ),
+      ]
+
 function processFamilies(): string[] {
   const memory = process.memoryUsage()
   const delay = loopDelay()
@@ -139,6 +162,7 @@ export function prometheusText(meter: Meter, gauges: Gauges): string {
     family('start_time_seconds', 'gauge', 'When the host was started.', one(gauges.startedAt / 1000)),
     ...commandFamilies(meter),
     ...stateFamilies(gauges),
+    ...channelFamilies(gauges),
     ...processFamilies(),
   ]
   return `${families.join('\n')}\n`

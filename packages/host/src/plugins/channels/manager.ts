@@ -19,6 +19,8 @@ export interface ChannelManager {
   /** asks the platform whether it still lets us in */
   test(kind: string): Promise<Added>
   remove(kind: string): Promise<boolean>
+  /** another text whenever the list would show something else */
+  sign(): string
   start(): Promise<void>
   /**
    * One for each kind, which holds back what is for a channel that somebody has added and that is not open, or cannot be
@@ -233,6 +235,12 @@ export function createManager(options: ManagerOptions): ChannelManager {
       options.memory.forgetChannel(name)
       return wasThere
     },
+    sign: () =>
+      JSON.stringify([
+        [...isAdded()],
+        [...problems],
+        [...running].map(([name, { channel }]) => [name, channel.problem?.(), channel.status?.()]),
+      ]),
     async start() {
       for (const account of accounts().all()) await begin(account)
     },

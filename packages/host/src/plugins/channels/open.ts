@@ -19,6 +19,8 @@ export function open(host: BuiltInHost<ChannelsSettings>): Contributions {
   return {
     routes: bindRoutes(channelRoutes, manager),
     channels: host.isDaemon ? manager.unopened : [],
+    // The console reads the list of channels again when the host's status changes.
+    signs: () => ({ status: manager.sign() }),
     start: () => manager.start(),
   }
 }

@@ -20,6 +20,7 @@ const waiting: ChannelManager = {
   add: nobody,
   test: nobody,
   remove: nobody,
+  sign: () => '',
   unopened: [],
   start: nobody,
 }

@@ -182,6 +182,11 @@ export async function openTelegram(options: { pool?: number; readsAll?: boolean 
       })
       return id
     },
+    /** Somebody has the bot's token replaced at @BotFather. */
+    revoke() {
+      world.bots.delete(bot.token)
+      bot.waiting?.wake()
+    },
     /** A group becomes a supergroup: both say so, and the old one takes nothing more. */
     migrate(jid: string, to: number) {
       const before = roomOf(jid)

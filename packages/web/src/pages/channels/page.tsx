@@ -1,5 +1,5 @@
 import type { ChannelState, Pairing } from '@hatchway/host/api-types'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { change } from '../../host/ask.ts'
 import { useAction } from '../../live/use-action.ts'
 import { useAnswer } from '../../live/use-answer.ts'
@@ -11,8 +11,6 @@ import { useMay } from '../../shell/me.ts'
 import { AddChannel } from './add-channel.tsx'
 import { Confirming } from './confirming.tsx'
 import { LetIn } from './let-in.tsx'
-
-const readEveryMs = 2000
 
 /** The chat apps that people reach their agents by, and who asks to be let in. */
 export function ChannelsPage() {
@@ -59,12 +57,6 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
   const mayChange = useMay('admin')
   const { attempt, isBusy, error } = useAction()
   const [asked, setAsked] = useState<'add' | 'remove'>()
-  // No event says that a connection was made, or that there is another code to scan.
-  const isUnderWay = added && channel.connected === false && problem === null
-  useEffect(() => {
-    const timer = isUnderWay ? setInterval(changed, readEveryMs) : undefined
-    return () => clearInterval(timer)
-  }, [isUnderWay, changed])
   const path = `/api/host/channels/${encodeURIComponent(name)}`
   const test = async () => {
     if (await attempt(() => change('POST', `${path}/test`))) announce(`${title} lets us in.`)
