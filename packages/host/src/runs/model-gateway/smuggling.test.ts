@@ -99,7 +99,17 @@ function endOfRequest(all: string, from: number): number {
 }
 
 const names =
-  /^(host|accept|accept-encoding|anthropic-version|anthropic-beta|user-agent|x-app|x-stainless-[a-z-]+|content-type|content-length|connection|x-api-key|authorization): [\x20-\x7e]*$/
+  /^(host|accept|accept-encoding|anthropic-version|anthropic-beta|openai-beta|user-agent|x-app|x-stainless-[a-z-]+|content-type|content-length|connection|x-api-key|authorization): [\x20-\x7e]*$/
+const model = '[\\w.@-]+'
+const paths = {
+  POST: `messages(/count_tokens)?|responses|chat/completions|models/${model}:(generateContent|streamGenerateContent|countTokens)`,
+  GET: `models(/${model})?`,
+}
+const parameter = '(beta|limit|after_id|before_id|alt)=[\\w.:-]+'
+const lines = Object.entries(paths).map(
+  ([method, path]) =>
+    new RegExp(`^${method} /base/v1/(${path})(\\?${parameter}(&${parameter})*)? HTTP/1\\.1$`),
+)
 
 /** The request that a connection carried, if it is exactly one and of the form that we make; otherwise a complaint. */
 function meant(bytes: string): { line: string; body: string } | string {
@@ -107,12 +117,7 @@ function meant(bytes: string): { line: string; body: string } | string {
   if (at === -1) return 'no end of the headers'
   const [line = '', ...headers] = bytes.slice(0, at).split(crlf)
   const body = bytes.slice(at + 4)
-  if (
-    !/^(POST \/base\/v1\/messages(\/count_tokens)?|GET \/base\/v1\/models(\/[\w.:@-]+)?)(\?[\w.=&:-]+)? HTTP\/1\.1$/.test(
-      line,
-    )
-  )
-    return `the line ${line}`
+  if (!lines.some(known => known.test(line))) return `the line ${line}`
   const lower = headers.map(header => header.replace(/^[^:]*/, name => name.toLowerCase()))
   const odd = lower.find(header => !names.test(header))
   if (odd !== undefined) return `the header ${odd}`
@@ -130,15 +135,59 @@ function meant(bytes: string): { line: string; body: string } | string {
 
 const get = 'GET /v1/models HTTP/1.1\r\nHost: x\r\n'
 const post = 'POST /v1/messages HTTP/1.1\r\nHost: x\r\n'
+const generate = (query: string) => `POST /v1/models/m1:streamGenerateContent${query} HTTP/1.1\r\nHost: x\r\n`
 /** What an attacker would have the upstream read as a request of its own: the next one, with its key, is its body. */
 const hidden = 'POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n'
 const size = hidden.length.toString(16)
 const chunked = `${size}\r\n${hidden}\r\n0\r\n\r\n`
-/** the same within a body that may be sent */
-const wrapped = JSON.stringify({ system: hidden })
+/** the same within a body that may be sent, to each path that takes one */
+const wrappedFor: Readonly<Record<string, string>> = {
+  '/v1/messages': JSON.stringify({ system: hidden }),
+  '/v1/messages/count_tokens': JSON.stringify({ system: hidden }),
+  '/v1/responses': JSON.stringify({ instructions: hidden }),
+  '/v1/chat/completions': JSON.stringify({ user: hidden }),
+  '/v1/models/m1:generateContent': JSON.stringify({ systemInstruction: { parts: [{ text: hidden }] } }),
+  '/v1/models/m1:streamGenerateContent': JSON.stringify({ contents: [{ parts: [{ text: hidden }] }] }),
+  '/v1/models/m1:countTokens': JSON.stringify({ contents: [{ parts: [{ text: hidden }] }] }),
+}
+const wrapped = wrappedFor['/v1/messages'] ?? ''
 const asked = (line: string, body = '') => ({ line, body })
 
 test.each<[string, string | readonly string[], readonly object[]]>([
+  ...Object.entries(wrappedFor).map(([path, body]): [string, string, readonly object[]] => [
+    `a request within a body to ${path}`,
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    [asked(`POST ${path}`, body)],
+  ]),
+  ...Object.keys(wrappedFor).map((path): [string, string, readonly object[]] => [
+    `a request as the body to ${path}`,
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+    [],
+  ]),
+  [
+    'the parameters and headers that OpenAI’s and Google’s clients send',
+    `${generate('?alt=sse&beta=true')}Accept: text/event-stream, */*;q=0.1\r\nOpenAI-Beta: responses=v1, a\r\nContent-Length: 2\r\n\r\n{}`,
+    [asked('POST /v1/models/m1:streamGenerateContent?alt=sse&beta=true', '{}')],
+  ],
+  ['a parameter that is not known', `${generate('?key=mine')}Content-Length: 2\r\n\r\n{}`, []],
+  ['a line within a parameter', `${generate('?alt=sse%0d%0a')}Content-Length: 2\r\n\r\n{}`, []],
+  ['a request within a parameter', `${generate(`?alt=${hidden}`)}Content-Length: 2\r\n\r\n{}`, []],
+  ['a method that no model has', 'POST /v1/models/m1:deleteModel HTTP/1.1\r\nHost: x\r\n\r\n', []],
+  [
+    'a header within Accept',
+    `${generate('')}Accept: text/plain\rX-Api-Key: c\r\nContent-Length: 2\r\n\r\n{}`,
+    [],
+  ],
+  [
+    'a folded OpenAI-Beta',
+    `${generate('')}OpenAI-Beta: a\r\n\tX-Api-Key: c\r\nContent-Length: 2\r\n\r\n{}`,
+    [],
+  ],
+  [
+    'an OpenAI-Beta that has the form of another header',
+    `${generate('')}OpenAI-Beta: a, x-api-key: c\r\nContent-Length: 2\r\n\r\n{}`,
+    [],
+  ],
   ['a request', `${post}Content-Length: 2\r\n\r\n{}`, [asked('POST /v1/messages', '{}')]],
   ['a GET', `${get}\r\n`, [asked('GET /v1/models')]],
   [
@@ -305,7 +354,13 @@ test('whatever bytes a sandbox sends, the API gets whole requests of ours and th
   expect({ seed, complaints }).toEqual({ seed, complaints: [] })
   expect({ seed, leaked: heard.filter(one => one.includes(key)) }).toEqual({ seed, leaked: [] })
   // A test in which everything is refused would prove nothing.
-  expect({ seed, forwarded: connections.length > 20 }).toEqual({ seed, forwarded: true })
+  const forwarded = connections
+    .map(meant)
+    .map(one => (typeof one === 'string' ? one : one.line.split('?')[0]))
+  expect({ seed, forwarded: forwarded.length > 20 && new Set(forwarded).size > 4 }).toEqual({
+    seed,
+    forwarded: true,
+  })
 })
 
 /** Mostly well formed, with a few things wrong that fit each other. */
@@ -315,10 +370,9 @@ function rawRequest(random: Random): string {
   const method = chance(0.85)
     ? pick(['POST', 'GET'])
     : pick(['HEAD', 'PUT', 'post', 'CONNECT', 'TRACE', ' GET'])
-  const known =
-    method === 'GET' ? ['/v1/models', '/v1/models/m1'] : ['/v1/messages', '/v1/messages/count_tokens']
+  const known = pick(method === 'GET' ? ['/v1/models', '/v1/models/m1'] : Object.keys(wrappedFor))
   const path = chance(0.85)
-    ? pick(known) + pick(['', '', '?beta=true'])
+    ? known + pick(['', '', '?beta=true', '?alt=sse', '?alt=sse&beta=true'])
     : pick([
         '/v1/../x',
         '/v1/messages#x',
@@ -327,9 +381,17 @@ function rawRequest(random: Random): string {
         '*',
         '/v1/messages?beta=%0d%0a',
         '/v1/m\xfc',
+        '/v1/models/m1:generateContent#x',
+        '/v1/models/../files:generateContent',
+        '/v1/models/m1:generateContent?alt=',
+        '/v1/models/m1:generateContent?alt=sse&key=mine',
+        '/v1/models/m1:generateContent?alt=sse%20HTTP/1.1%0d%0a',
+        '/v1/responses/r1/cancel',
+        '/v1/chat/completions/../../files',
       ])
-  const body = chance(0.5)
-    ? pick(['{}', wrapped, ` ${wrapped}${crlf}`])
+  const allowed = wrappedFor[known] ?? '{}'
+  const body = chance(0.7)
+    ? pick(['{}', allowed, ` ${allowed}${crlf}`])
     : Array.from({ length: below(4) }, () =>
         pick(['{}', hidden, `${get}\r\n`, '0\r\n\r\n', '\0', crlf]),
       ).join('')
@@ -370,6 +432,12 @@ function rawRequest(random: Random): string {
             'User-Agent: \xfc',
             'Anthropic-Beta: a,b',
             'Anthropic-Beta: a\r\n\tb',
+            'Accept: text/event-stream, */*;q=0.1',
+            'Accept: a\tb',
+            'Accept: a\r\n X-Api-Key: c',
+            'OpenAI-Beta: responses=v1',
+            'OpenAI-Beta: a, x-api-key: c',
+            'OpenAI-Beta: a\r\n\tb',
             'Content-Type: text/plain',
             'X-Stainless-OS: Linux',
             'X-Stainless-A: b, x-api-key: c',
