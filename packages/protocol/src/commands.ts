@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import type { Refusal } from './errors.ts'
 import { folderSchema, jidSchema, requestIdSchema, taskIdSchema, toolNameSchema } from './identifiers.ts'
 import { contextModes } from './names.ts'
+import { brokenRule, fieldRefusal } from './refusal-text.ts'
 
 /**
  * The canonical commands: what an agent can ask of its host, whatever dialect it spoke. Each schema names every
@@ -228,6 +230,34 @@ export const commandSchema = z.discriminatedUnion('type', [
   command('cancel_request'),
   command('check_shell'),
 ])
+
+/** Made with the first command: whoever only imports the schemas need not wait for it. */
+let compiled: typeof commandSchema | undefined
+
+/**
+ * The one way into a canonical command. `nameOf` tells under which name the writer knows a field, so that a
+ * refusal speaks of the file as it was written.
+ */
+export const commandFrom = (
+  type: CommandType,
+  payload: unknown,
+  nameOf: (path: readonly PropertyKey[]) => string,
+): Command | Refusal => {
+  compiled ??= z.compile(commandSchema)
+  const result = compiled.safeParse({ type, payload }, { error: brokenRule })
+  return result.success ? result.data : fieldRefusal(result.error.issues, path => nameOf(path.slice(1)))
+}
+
+/** The same for a plugin's command, whose schema the host knows. */
+export const payloadFrom = <P>(
+  schema: z.ZodType<P>,
+  payload: unknown,
+): { ok: true; payload: P } | { ok: false; error: Refusal } => {
+  const result = schema.safeParse(payload, { error: brokenRule })
+  if (result.success) return { ok: true, payload: result.data }
+  const error = fieldRefusal(result.error.issues, path => ['payload', ...path].map(String).join('.'))
+  return { ok: false, error }
+}
 
 /** A command that a plugin adds. Its name has a dot, and only the host that has the plugin knows what its payload may be. */
 const pluginTypePattern = /^[a-z][a-z0-9-]{0,31}\.[a-z][a-z0-9_]{0,31}$/

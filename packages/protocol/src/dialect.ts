@@ -11,7 +11,7 @@ export interface IncomingFile {
   /** the subdirectory: `messages`, `tasks`, `groups`, `audio` */
   directory: string
   /** the folder of the group whose directory it lay in */
-  sender?: string
+  sender?: string | undefined
   body: Readonly<Record<string, unknown>>
 }
 

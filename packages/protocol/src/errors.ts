@@ -60,3 +60,5 @@ export interface Refusal {
 }
 
 export const refusal = (code: ErrorCode, message: string): Refusal => ({ code, message })
+
+export const isRefusal = (result: object): result is Refusal => 'code' in result

@@ -1,7 +1,9 @@
 import { isCutShort } from './cut-short.ts'
 import { type Refusal, refusal } from './errors.ts'
 
-export type Parsed = { body: Record<string, unknown> } | { refusal: Refusal; incomplete: boolean }
+/** `incomplete`: it may be the beginning of a document whose writer is not done yet (promise 1) */
+export type Undecodable = { refusal: Refusal; incomplete: boolean }
+export type Parsed = { body: Record<string, unknown> } | Undecodable
 
 const quote = 0x22
 const colon = 0x3a
@@ -49,8 +51,7 @@ const countKeys = (root: Record<string, unknown>, checkStrings: boolean): number
  * so a million brackets cost one look at each of the first few. JSON has exactly one colon outside strings for every
  * key, so fewer keys than colons in the result means that a key came twice. Messages never quote the file.
  *
- * `incomplete` says that the text may be the beginning of a document whose writer is not done yet (promise 1). Where its
- * time is over (`mayGrow` is false) a long text is not searched for that.
+ * Where its writer's time is over (`mayGrow` is false), a long text is not searched for whether it is only incomplete.
  */
 export const parseStrict = (text: string, limits: { depth: number; mayGrow?: boolean }): Parsed => {
   const length = text.length

@@ -1,13 +1,12 @@
 import type { InputContext, InputMessage, Translation } from './dialect.ts'
-import { parseStrict } from './parse.ts'
 import type { Group, Task } from './snapshots.ts'
 import { translate } from './translate.ts'
 
 /** For tests: a file goes the way it goes in the host, from text to translation. */
 export const dropped = (directory: string, text: string): Translation => {
-  const parsed = parseStrict(text, { depth: 64 })
-  if ('refusal' in parsed) throw new Error(parsed.refusal.message)
-  return translate({ directory, body: parsed.body })
+  const translation = translate(text, { directory, depth: 64 })
+  if ('refusal' in translation) throw new Error(translation.refusal.message)
+  return translation
 }
 
 /** As NanoClaw's, NovaBot's and Pynchy's writers put an object into a file. */

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { commandSchema, commandTypes, payloads } from './commands.ts'
 import type { IncomingFile } from './dialect.ts'
 import { isPlainObject } from './dialects/fields.ts'
+import { isRefusal } from './errors.ts'
 import { requestIdSchema } from './identifiers.ts'
 import { inboundDirectories } from './placement.ts'
 import { dialectNames } from './snapshots.ts'
-import { dialects, translate } from './translate.ts'
-import { isRefusal } from './validate.ts'
+import { dialects, recognise } from './translate.ts'
 
 const cron = { schedule_type: 'cron', schedule_value: '0 9 * * *' }
 const register = { type: 'register_group', jid: '3@g.us', name: 'Work', folder: 'work', trigger: '@Andy' }
@@ -133,8 +133,8 @@ const file: fc.Arbitrary<IncomingFile> = fc.oneof(
 describe('translation', () => {
   it('accepts one file of every kind', () => {
     for (const [directory, body] of accepted)
-      expect(translate({ directory, body }).command).toHaveProperty('payload')
-    const commands = accepted.map(([directory, body]) => translate({ directory, body }).command)
+      expect(recognise({ directory, body }).command).toHaveProperty('payload')
+    const commands = accepted.map(([directory, body]) => recognise({ directory, body }).command)
     const seen = new Set(commands.map(command => (isRefusal(command) ? command.code : command.type)))
     expect([...seen].sort()).toEqual([...commandTypes].sort())
   })
@@ -143,7 +143,7 @@ describe('translation', () => {
     fc.assert(
       fc.property(file, given => {
         const before = JSON.stringify(given)
-        const { command, reply, type } = translate(given)
+        const { command, reply, type } = recognise(given)
         if (!isRefusal(command)) expect(commandSchema.parse(command)).toEqual(command)
         if (reply) expect(requestIdSchema.safeParse(reply.id).success).toBe(true)
         expect(type).toMatch(/^[A-Za-z0-9_:.-]{1,64}$|^\?$/)
@@ -169,7 +169,7 @@ describe('translation', () => {
       fc.property(file, claims, (given, claim) => {
         // a signal and a version 1 file carry their own fields only, so there a claim is one field too many
         fc.pre(given.body.signal === undefined && given.body.version === undefined)
-        expect(translate({ ...given, body: { ...given.body, ...claim } })).toEqual(translate(given))
+        expect(recognise({ ...given, body: { ...given.body, ...claim } })).toEqual(recognise(given))
       }),
       { numRuns: 1000 },
     )
@@ -183,30 +183,30 @@ describe('translation', () => {
         named,
         fc.constantFrom(...inboundDirectories),
         (type, name, directory) => {
-          expect(translate({ directory, body: { type, [name]: 'r-1' } }).reply).toMatchObject({ id: 'r-1' })
+          expect(recognise({ directory, body: { type, [name]: 'r-1' } }).reply).toMatchObject({ id: 'r-1' })
         },
       ),
     )
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (version, type, payload) => {
-        const translation = translate({ directory: 'tasks', body: { version, id: 'r-1', type, payload } })
+        const translation = recognise({ directory: 'tasks', body: { version, id: 'r-1', type, payload } })
         expect(translation.reply).toEqual({ directory: 'responses', id: 'r-1', shape: 'receipt' })
       }),
     )
   })
 
   it('refuses a file nobody knows, and names its type only if it is fit to print', () => {
-    expect(translate({ directory: 'tasks', body: {} }).command).toEqual({
+    expect(recognise({ directory: 'tasks', body: {} }).command).toEqual({
       code: 'invalid_field',
       message: 'type: is required',
     })
-    expect(translate({ directory: 'tasks', body: { type: 'open_door' } })).toEqual({
+    expect(recognise({ directory: 'tasks', body: { type: 'open_door' } })).toEqual({
       dialect: 'hatchway',
       type: 'open_door',
       command: { code: 'unknown_type', message: 'there is no command of type open_door' },
     })
     for (const type of ['<script>', 'a b', 'x'.repeat(65), '\u0000', '']) {
-      expect(translate({ directory: 'tasks', body: { type } })).toEqual({
+      expect(recognise({ directory: 'tasks', body: { type } })).toEqual({
         dialect: 'hatchway',
         type: '?',
         command: { code: 'unknown_type', message: 'there is no command of the type the file names' },

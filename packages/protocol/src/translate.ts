@@ -4,9 +4,10 @@ import { mdclaw } from './dialects/mdclaw.ts'
 import { nanoclaw } from './dialects/nanoclaw.ts'
 import { novabot } from './dialects/novabot.ts'
 import { pynchy } from './dialects/pynchy.ts'
+import { parseStrict, type Undecodable } from './parse.ts'
+import { readableType, unknownType } from './refusal-text.ts'
 import { requestOf } from './requests.ts'
 import type { DialectName } from './snapshots.ts'
-import { readableType, unknownType } from './validate.ts'
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   hatchway,
@@ -19,8 +20,21 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
 /** The clearer a dialect's marks, the earlier it is asked; NanoClaw's shape is what all the others grew from. */
 const mostDistinctFirst = [hatchway, mdclaw, pynchy, novabot, nanoclaw]
 
-/** What a file asks for, and where the answer goes. A file that no dialect knows is still refused in the open. */
-export const translate = (file: IncomingFile): Translation => {
+/**
+ * From a file's text to what it asks for and where the answer goes. All that is used is the text and where it lay: the
+ * same file means the same to every host, and to the agent that is about to write it.
+ */
+export const translate = (
+  text: string,
+  file: Omit<IncomingFile, 'body'> & { depth: number; mayGrow?: boolean },
+): Translation | Undecodable => {
+  const parsed = parseStrict(text, file)
+  if ('refusal' in parsed) return parsed
+  return recognise({ directory: file.directory, sender: file.sender, body: parsed.body })
+}
+
+/** Asks each dialect. A file that none of them knows is still refused in the open. */
+export const recognise = (file: IncomingFile): Translation => {
   for (const dialect of mostDistinctFirst) {
     const translation = dialect.recognise(file)
     if (translation) return translation

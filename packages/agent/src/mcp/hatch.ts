@@ -1,14 +1,6 @@
 import { existsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  isRefusal,
-  type Progress,
-  parseStrict,
-  type Receipt,
-  type Refusal,
-  refusal,
-  translate,
-} from '@hatchway/protocol'
+import { isRefusal, type Progress, type Receipt, type Refusal, refusal, translate } from '@hatchway/protocol'
 import { uuid7 } from '@hatchway/protocol/uuid'
 import { post, reasonOf } from '@hatchway/spool'
 import {
@@ -187,10 +179,9 @@ function refusedByRule(directory: string, content: string, fileBytes: number): R
   if (Buffer.byteLength(content) > fileBytes) {
     return refusal('too_large', `the request is larger than the ${fileBytes} bytes the host reads`)
   }
-  const parsed = parseStrict(content, { depth })
-  if (!('body' in parsed)) return parsed.refusal
-  const { command } = translate({ directory, body: parsed.body })
-  return isRefusal(command) ? command : undefined
+  const translation = translate(content, { directory, depth })
+  if ('refusal' in translation) return translation.refusal
+  return isRefusal(translation.command) ? translation.command : undefined
 }
 
 /** `taken`: the host has it. Any other text says why it could not be told. */

@@ -1,5 +1,13 @@
 import { channel } from 'node:diagnostics_channel'
-import { isRefusal, type Outcome, type Refusal, refusal, type Translation } from '@hatchway/protocol'
+import {
+  isRefusal,
+  type Outcome,
+  type Refusal,
+  refusal,
+  type Translation,
+  translate,
+  type Undecodable,
+} from '@hatchway/protocol'
 import type { ClaimedFile, Spool } from '@hatchway/spool'
 import type { Logger } from 'pino'
 import type { Fault } from '../base/fault.ts'
@@ -15,7 +23,7 @@ import type { Effects } from '../outcomes/effects.ts'
 import { wipedAt } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
 import type { CommandEvent, CommandRow, Store, Transaction } from '../store/types.ts'
-import { decode } from './decode.ts'
+import { unreadable } from './unreadable.ts'
 
 /**
  * From a claimed file to a durable decision. A file is here in one of these states, and every one of them can be
@@ -78,6 +86,12 @@ export function createIntake(options: IntakeOptions): Intake {
   const { limits, timezone } = config
   let handled = 0
   let refused = 0
+
+  /** What can be known from the file alone. */
+  const decode = ({ problem, text, subdirectory, inbox, mayGrow }: ClaimedFile): Translation | Undecodable =>
+    problem
+      ? unreadable(problem, limits.fileBytes)
+      : translate(text, { directory: subdirectory, sender: inbox, depth: limits.jsonDepth, mayGrow })
 
   const decide = (
     file: ClaimedFile,
@@ -276,13 +290,13 @@ export function createIntake(options: IntakeOptions): Intake {
       for (const file of files) {
         file.inode = countable(file.inode)
         file.mtimeUs = countable(file.mtimeUs)
-        const result = decode(file, limits)
-        if (result.kind === 'half_written') {
+        const meaning = decode(file)
+        if (!isTranslation(meaning) && meaning.incomplete && file.mayGrow) {
           spool.postpone(file)
           continue
         }
         taken.push(file)
-        decoded.push(result.kind === 'refused' ? result.refusal : result.translation)
+        decoded.push(isTranslation(meaning) ? meaning : meaning.refusal)
       }
       if (taken.length === 0) return
       charge(taken, begun)
@@ -302,7 +316,8 @@ const refuse = (error: Refusal): Outcome => ({ ok: false, error })
 const countable = (number: number): number =>
   Number.isSafeInteger(number) ? number : number % Number.MAX_SAFE_INTEGER
 
-const isTranslation = (meaning: Translation | Refusal): meaning is Translation => 'dialect' in meaning
+const isTranslation = (meaning: Translation | Refusal | Undecodable): meaning is Translation =>
+  'dialect' in meaning
 
 const eventOf = (file: ClaimedFile, row: CommandRow, repeated: boolean, tookUs: number): CommandEvent => ({
   seq: row.seq,

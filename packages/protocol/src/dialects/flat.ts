@@ -1,8 +1,8 @@
+import { commandFrom } from '../commands.ts'
 import type { IncomingFile, Translation } from '../dialect.ts'
 import { misplaced, usualDirectories } from '../placement.ts'
 import { requestOf } from '../requests.ts'
 import type { DialectName } from '../snapshots.ts'
-import { commandFrom } from '../validate.ts'
 import { emptyAsAbsent, idAsText, numberAsText, payloadOf, type Shape, shape, writtenName } from './fields.ts'
 import { asksForMounts } from './mounts.ts'
 

@@ -1,10 +1,17 @@
-import { type CommandType, isCommandType, isPluginType, payloads, pluginCommandSchema } from '../commands.ts'
+import {
+  type CommandType,
+  commandFrom,
+  isCommandType,
+  isPluginType,
+  payloads,
+  pluginCommandSchema,
+} from '../commands.ts'
 import type { Dialect, IncomingFile, Translation } from '../dialect.ts'
 import { envelopeFields, versions } from '../envelope.ts'
 import { type Refusal, refusal } from '../errors.ts'
 import { misplaced, usualDirectories } from '../placement.ts'
+import { readableType, unknownType } from '../refusal-text.ts'
 import { nearestName, noSuchField, shownName } from '../unknown-fields.ts'
-import { commandFrom, readableType, unknownType } from '../validate.ts'
 import { closeSentinel, json, todosFile, visibleTasks } from './outgoing.ts'
 
 /** Hatchway's own protocol, version 1. Nothing is guessed in it: what the schema does not allow is refused. */

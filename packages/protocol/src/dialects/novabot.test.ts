@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { content, dropped, everyTask, family, hello, indented, inLisbon, main } from '../testing.ts'
-import { translate } from '../translate.ts'
+import { recognise } from '../translate.ts'
 import { nanoclaw } from './nanoclaw.ts'
 import { novabot } from './novabot.ts'
 
@@ -113,7 +113,7 @@ describe('files of NovaBot’s containers', () => {
       createdBy: 'main',
     }
     const targetOf = (sender: string, groupFolder: string) => {
-      const { command } = translate({ directory: 'tasks', sender, body: { ...body, groupFolder } })
+      const { command } = recognise({ directory: 'tasks', sender, body: { ...body, groupFolder } })
       if ('code' in command) return command.message
       const { jid, group } = command.payload as { jid?: string; group?: string }
       return { jid, group }

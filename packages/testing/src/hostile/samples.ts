@@ -4,7 +4,6 @@ import {
   isCommand,
   isRefusal,
   type JsonSchema,
-  parseStrict,
   payloadJsonSchema,
   translate,
 } from '@hatchway/protocol'
@@ -40,9 +39,9 @@ function predict(known: Known, drop: string, body: Uint8Array): readonly string[
   } catch {
     return ['invalid_utf8']
   }
-  const parsed = parseStrict(text, { depth: 64 })
-  if ('refusal' in parsed) return [parsed.refusal.code]
-  const { command, claimedSender, reply } = translate({ directory: drop, body: parsed.body })
+  const translation = translate(text, { directory: drop, depth: 64 })
+  if ('refusal' in translation) return [translation.refusal.code]
+  const { command, claimedSender, reply } = translation
   if (isRefusal(command)) return [command.code]
   if (!isCommand(command)) return ['unknown_type']
   if (claimedSender !== undefined && claimedSender !== known.own.folder) return ['sender_mismatch']

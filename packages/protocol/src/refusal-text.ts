@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { type AnyCommand, type Command, type CommandType, commandSchema } from './commands.ts'
 import { type Refusal, refusal } from './errors.ts'
 import { noSuchField, shownName } from './unknown-fields.ts'
 
@@ -21,7 +20,7 @@ const fieldsOf = (schema: unknown): string[] =>
   schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
 
 /** The rule that was broken, in words. Never the value that broke it. */
-const rule = (issue: Issue): string => {
+export const brokenRule = (issue: Issue): string => {
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined ? 'is required' : `must be ${kinds[issue.expected] ?? issue.expected}`
@@ -39,35 +38,8 @@ const rule = (issue: Issue): string => {
   }
 }
 
-/**
- * The one way into a canonical command. `nameOf` tells under which name the writer knows a field, so that a
- * refusal speaks of the file as it was written.
- */
-/** Made with the first command: whoever only imports the schemas need not wait for it. */
-let compiled: typeof commandSchema | undefined
-
-export const commandFrom = (
-  type: CommandType,
-  payload: unknown,
-  nameOf: (path: readonly PropertyKey[]) => string,
-): Command | Refusal => {
-  compiled ??= z.compile(commandSchema)
-  const result = compiled.safeParse({ type, payload }, { error: rule })
-  return result.success ? result.data : refusalOf(result.error.issues, path => nameOf(path.slice(1)))
-}
-
-/** The same for a plugin's command, whose schema the host knows. */
-export const payloadFrom = <P>(
-  schema: z.ZodType<P>,
-  payload: unknown,
-): { ok: true; payload: P } | { ok: false; error: Refusal } => {
-  const result = schema.safeParse(payload, { error: rule })
-  if (result.success) return { ok: true, payload: result.data }
-  const error = refusalOf(result.error.issues, path => ['payload', ...path].map(String).join('.'))
-  return { ok: false, error }
-}
-
-const refusalOf = (
+/** Names the field under which the writer knows it. */
+export const fieldRefusal = (
   issues: readonly z.core.$ZodIssue[],
   nameOf: (path: readonly PropertyKey[]) => string,
 ): Refusal => {
@@ -78,8 +50,6 @@ const refusalOf = (
   if (unknown?.code === 'unrecognized_keys') path.push(shownName(unknown.keys[0] ?? ''))
   return refusal('invalid_field', `${nameOf(path)}: ${issue?.message ?? 'is not valid'}`)
 }
-
-export const isRefusal = (command: AnyCommand | Refusal): command is Refusal => 'code' in command
 
 const readable = /^[A-Za-z0-9_:.-]{1,64}$/
 
