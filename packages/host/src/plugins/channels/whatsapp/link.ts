@@ -1,17 +1,16 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Logger } from 'pino'
 import { within } from '../../../base/pause.ts'
 import type { Confirmation } from '../../../chat/channels/types.ts'
+import { storingFirst } from './cipher.ts'
 import type { WhatsAppSettings } from './kind.ts'
 import type {
   Baileys,
   BinaryNode,
   proto,
-  SignalKeyStoreWithTransaction,
   Socket,
   SocketConfig,
 } from './library.ts'
-import { libraryLogger, quietly } from './quiet.ts'
+import { libraryLogger } from './quiet.ts'
 import type { Session } from './session.ts'
 
 /** A message as WhatsApp delivered it, and what was encrypted in it. */
@@ -154,49 +153,6 @@ const keysOf = (session: Session, fail: (error: unknown) => void): SocketConfig[
     }
   },
 })
-
-/**
- * The library tells WhatsApp that a message has arrived as soon as it is decrypted. So a message is stored while it is being
- * decrypted, and the keys that were used for it are kept after it is: whoever is killed in between gets it again, and can
- * still read it.
- */
-function storingFirst(
-  library: Baileys,
-  options: {
-    take(cipher: Uint8Array, plain: Uint8Array): Promise<void>
-    fail(error: unknown): void
-    isOver(): boolean
-  },
-): SocketConfig['makeSignalRepository'] {
-  // What the host does with a message must not become part of the transaction.
-  const outside = AsyncLocalStorage.snapshot()
-  return (auth, logger, findLids) => {
-    const repository = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, findLids)
-    // The library gives it keys that can do transactions, whatever its type says.
-    const keys = auth.keys as SignalKeyStoreWithTransaction
-    const decrypt = (key: string, cipher: Uint8Array, work: () => Promise<Uint8Array>) =>
-      quietly(() =>
-        keys.transaction(async () => {
-          const plain = await work()
-          try {
-            await outside(() => options.take(cipher, plain))
-          } catch (error) {
-            options.fail(error)
-          }
-          if (options.isOver()) await never
-          return plain
-        }, key),
-      )
-    return {
-      ...repository,
-      decryptMessage: given => decrypt(given.jid, given.ciphertext, () => repository.decryptMessage(given)),
-      decryptGroupMessage: given =>
-        decrypt(given.group, given.msg, () => repository.decryptGroupMessage(given)),
-      encryptMessage: given => quietly(() => repository.encryptMessage(given)),
-      injectE2ESession: given => quietly(() => repository.injectE2ESession(given)),
-    }
-  }
-}
 
 /**
  * The library listens with functions whose failures nobody would see: one of them would end the daemon. And it may let a
