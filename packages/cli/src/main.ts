@@ -28,6 +28,7 @@ export const commands: Readonly<Record<string, () => Promise<{ default: CliComma
   runs: () => import('./commands/runs.ts'),
   services: () => import('./commands/services.ts'),
   taints: () => import('./commands/taints.ts'),
+  models: () => import('./commands/models.ts'),
   usage: () => import('./commands/usage.ts'),
   worktrees: () => import('./commands/worktrees.ts'),
   approvals: () => import('./commands/approvals.ts'),

@@ -13,5 +13,6 @@ export { installChannel, isChannelInstalled } from './plugins/channels/install.t
 export { findDriver, missingDriver, testedVersion } from './runs/driver-packages.ts'
 export { drivers } from './runs/drivers.ts'
 export { installDriver, removeDriver } from './runs/install-driver.ts'
+export { modelOf } from './runs/model-gateway/health.ts'
 export type { CommandEvent } from './store/types.ts'
 export { takeSupervisor, whenSupervisorEnds } from './supervisor/supervised.ts'

@@ -29,6 +29,10 @@ export const runStartSchema = z.object({
   timezone: z.string(),
   session_id: z.string().nullable().describe('the agent’s session to go on with'),
   model: z.string().nullable(),
+  model_api: z
+    .enum(['messages', 'responses', 'completions', 'generate'])
+    .optional()
+    .describe('the API it is asked by; left out: the agent’s usual one'),
   task: z
     .object({ id: taskIdSchema, occurrence_id: z.string(), script: z.string().nullable() })
     .nullable()

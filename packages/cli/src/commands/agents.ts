@@ -112,7 +112,7 @@ const add = command('add', 'install and use a driver that is not part of Hatchwa
       await printLine(`To use it, write into ${visible(file ?? usualConfigFile())}:`)
       await printLine(`  agents: { driver: '${name}' },`)
     }
-    const { keyVariable } = config.model
+    const { keyVariable } = host.modelOf(config, process.env)
     const hasKey = (process.env[keyVariable] ?? '').trim() !== ''
     await printLine(
       hasKey ? 'Then restart Hatchway.' : `Then set ${keyVariable} where the host runs, and restart it.`,

@@ -231,7 +231,29 @@ export const step = wire(stepSchema.omit({ runId: true }))
 export const transcriptAnswer = runAnswer.extend({ steps: z.array(step.schema) })
 
 export const usage = wire(usageSchema)
-export const usageAnswer = z.array(usage.schema)
+export const usageAnswer = z.array(
+  usage.schema.extend({
+    cost: z.number().nullable().describe('by the prices of the configuration; null: there is none'),
+  }),
+)
+export const limitsAnswer = z.array(
+  z.object({
+    group: z.string().nullable().describe('null: all groups together'),
+    limit: z.enum(['tokensPerDay', 'tokensPerMonth', 'costPerDay', 'costPerMonth']),
+    used: z.number(),
+    most: z.number().describe('with what it was raised by today'),
+  }),
+)
+export const modelsAnswer = z.array(
+  z.object({
+    group: z.string().nullable().describe('null: of all groups without one of their own'),
+    provider: z.string().nullable(),
+    name: z.string().nullable(),
+    url: z.string(),
+    key_variable: z.string().nullable().describe('null: no key is needed'),
+    problem: z.string().nullable(),
+  }),
+)
 
 export const rule = wire(ruleSchema)
 export const approvalRuleAnswer = rule.schema
@@ -463,6 +485,8 @@ export type UpcomingAnswer = z.infer<typeof upcomingAnswer>
 export type RunAnswer = z.infer<typeof runAnswer>
 export type TranscriptAnswer = z.infer<typeof transcriptAnswer>
 export type UsageAnswer = z.infer<typeof usageAnswer>
+export type LimitsAnswer = z.infer<typeof limitsAnswer>
+export type ModelsAnswer = z.infer<typeof modelsAnswer>
 export type ApprovalRuleAnswer = z.infer<typeof approvalRuleAnswer>
 export type TaintsAnswer = z.infer<typeof taintsAnswer>
 export type RequestsAnswer = z.infer<typeof requestsAnswer>

@@ -10,6 +10,7 @@ import type { HostRules } from '../commands/types.ts'
 import type { Config } from '../config.ts'
 import type { RunQueue } from '../runs/run-queue.ts'
 import type { Scheduler } from '../runs/scheduler/scheduler.ts'
+import type { UsageMeter } from '../runs/usage-limits.ts'
 import type { Choice } from '../sandboxes/choose.ts'
 import type { Catalogue } from '../services/catalogue.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
@@ -35,6 +36,7 @@ export interface OpenRuns {
   choice(): Choice
   /** what keeps agents from asking their model, as far as is known */
   modelWarning(): string | undefined
+  meter: Pick<UsageMeter, 'states' | 'raise'>
   stop(): Promise<void>
 }
 

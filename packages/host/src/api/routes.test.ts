@@ -144,6 +144,9 @@ const examples = (known: Record<string, unknown>): Record<string, Example> => ({
   'get /api/host/runs/:id': { path: '/api/host/runs/run-1' },
   'post /api/host/runs/:id/stop': { path: '/api/host/runs/run-1/stop', status: 409 },
   'get /api/host/usage': { path: '/api/host/usage' },
+  'get /api/host/usage/limits': { path: '/api/host/usage/limits' },
+  'post /api/host/usage/raise': { path: '/api/host/usage/raise', body: { factor: 2 } },
+  'post /api/host/models/try': { path: '/api/host/models/try' },
   'get /api/host/services': { path: '/api/host/services' },
   'get /api/host/requests': { path: '/api/host/requests' },
   'get /api/host/approvals': { path: '/api/host/approvals?all=1' },
@@ -264,6 +267,7 @@ async function happened(store: Store): Promise<void> {
     requests: 1,
     inputTokens: 2,
     outputTokens: 3,
+    cachedTokens: 1,
   })
   const { sql } = store.pluginTables({ name: 'deploy', tables: ['deploys'] })
   createDeployTable({

@@ -9,6 +9,7 @@ import { feedRoutes } from './feed.ts'
 import { groupRoutes } from './groups.ts'
 import type { HostContext } from './host.ts'
 import { messageRoutes } from './messages.ts'
+import { modelRoutes } from './models.ts'
 import { openApiDocument, type Published } from './openapi.ts'
 import { pairingRoutes } from './pairings.ts'
 import { healthRoutes, metricsRoutes } from './plain.ts'
@@ -30,6 +31,7 @@ export const hostRoutes: readonly Route<HostContext>[] = [
   ...messageRoutes,
   ...errorRoutes,
   ...runRoutes,
+  ...modelRoutes,
   ...serviceRoutes,
   ...approvalRoutes,
   ...pairingRoutes,

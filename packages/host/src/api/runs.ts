@@ -1,5 +1,6 @@
 import { folderSchema, refusal } from '@hatchway/protocol'
 import { z } from 'zod'
+import { costOf } from '../config/usage.ts'
 import { runStatuses } from '../store/entities/run.ts'
 import type { RunRow, Store } from '../store/types.ts'
 import { run, runAnswer, runsAnswer, step, transcriptAnswer, usage, usageAnswer } from './answers.ts'
@@ -59,7 +60,10 @@ export const runRoutes: readonly Route<HostContext>[] = [
     role: 'viewer',
     query: z.object({ group: folderSchema.optional(), since: z.iso.date().optional() }),
     answer: usageAnswer,
-    handle: ({ host }, { query }) => host.store.agents.usage(present(query)).map(usage.of),
+    handle: ({ host: { store, config } }, { query }) =>
+      store.agents
+        .usage(present(query))
+        .map(used => ({ ...usage.of(used), cost: costOf(config.usage.prices, used) ?? null })),
   }),
 ]
 

@@ -18,6 +18,7 @@ import { refusalNotices, shownRefusals } from '../runs/notices.ts'
 import { createRunQueue } from '../runs/run-queue.ts'
 import { rightsOf } from '../runs/scheduler/rights.ts'
 import { createScheduler, type TaskKind } from '../runs/scheduler/scheduler.ts'
+import { createUsageMeter } from '../runs/usage-limits.ts'
 import { createGlobalFolder } from '../sandboxes/mounts.ts'
 import type { Sandbox } from '../sandboxes/types.ts'
 import { wipedAt } from '../store/contexts.ts'
@@ -92,6 +93,11 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     log,
     now: Date.now,
   })
+  const meter = createUsageMeter({
+    config,
+    store: { usage: store.agents.usage, meta: store.meta, setMeta: store.setMeta },
+    now: () => new Date(),
+  })
   const launch = createLaunch({
     config,
     layout,
@@ -99,6 +105,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     owners,
     store: store.agents,
     health,
+    meter,
     environment: process.env,
     log,
     now: () => new Date(),
@@ -186,6 +193,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     scheduler,
     choice: sandboxes.usual,
     modelWarning: health.warning,
+    meter,
     async stop() {
       const noted = scheduler.stop()
       await Promise.all([agents.stop(), ...taskKinds.map(kind => kind.stop?.())])

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { z } from 'zod'
+import { modelFromText, modelProblems } from './model.ts'
 import { configFiles } from './names.ts'
 import { pluginProblems } from './plugin-settings.ts'
 import { builtInProblems, type Config, type ConfigInput, configSchema } from './schema.ts'
@@ -53,8 +54,8 @@ export async function explainConfig(options: LoadOptions = {}): Promise<Explaine
 export function configFrom(input: ConfigInput, source: string): Config {
   const sources = new Map<string, string>()
   const taken: Tree = {}
-  overlay(taken, { ...input }, [], path => sources.set(path.join('.'), source))
-  const config = configSchema.parse(taken)
+  overlay(taken, spelledOut({ ...input }), [], path => sources.set(path.join('.'), source))
+  const config = withUsualDriver(configSchema.parse(taken), sources)
   sourcesOf.set(config, sources)
   return config
 }
@@ -81,7 +82,7 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
   const sources = new Map<string, string>()
 
   if (file !== undefined) {
-    const fromFile = await importFile(file)
+    const fromFile = spelledOut(await importFile(file))
     overlay(input, fromFile, [], path => sources.set(path.join('.'), file))
     if (typeof input.data === 'string') input.data = resolve(dirname(file), input.data)
     const services = isTree(input.services) ? input.services : {}
@@ -91,13 +92,19 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
       )
     }
   }
+  if (env.HATCHWAY_MODEL) {
+    // Not laid over the file's: a key must not go to the address of another provider.
+    input.model = modelFromText(env.HATCHWAY_MODEL)
+    for (const name of [...sources.keys()]) if (/^model(\.|$)/.test(name)) sources.delete(name)
+    for (const name of ['model', 'model.provider', 'model.name']) sources.set(name, 'HATCHWAY_MODEL')
+  }
   for (const setting of settingsIn(env)) {
     const variable = variableOf(setting.path)
     overlay(input, nested(setting.path, textValue(setting, env[variable] ?? '')), [], path =>
       sources.set(path.join('.'), variable),
     )
   }
-  const line = { ...overrides, ...(data === undefined ? {} : { data }) }
+  const line = spelledOut({ ...overrides, ...(data === undefined ? {} : { data }) })
   overlay(input, line, [], path => sources.set(path.join('.'), onCommandLine))
 
   const parsed = configSchema.safeParse(input)
@@ -109,9 +116,32 @@ async function read({ data, overrides, env = process.env, cwd = process.cwd(), .
       `The configuration cannot be used.\n${problems.map(line => `  ${line}`).join('\n')}`,
     )
   }
-  const config = { ...parsed.data, data: resolve(cwd, parsed.data.data) }
+  const config = withUsualDriver({ ...parsed.data, data: resolve(cwd, parsed.data.data) }, sources)
   sourcesOf.set(config, sources)
   return { config, file }
+}
+
+/** The same with each model as an object. */
+function spelledOut(input: Tree): Tree {
+  const whole = (of: Tree): Tree =>
+    typeof of.model === 'string' ? { ...of, model: modelFromText(of.model) } : of
+  if (!isTree(input.groups)) return whole(input)
+  const groups = Object.entries(input.groups).map(([folder, group]) => [
+    folder,
+    isTree(group) ? whole(group) : group,
+  ])
+  return whole({ ...input, groups: Object.fromEntries(groups) })
+}
+
+/** Whoever names a model and no agent gets the agent that can speak with any. */
+function withUsualDriver(config: Config, sources: ReadonlyMap<string, string>): Config {
+  const isChosen = config.model.provider === undefined || sources.has('agents.driver')
+  const driver = isChosen ? config.agents.driver : 'assistant'
+  const groups = Object.entries(config.groups).map(([folder, group]) => {
+    const needsOne = group.model !== undefined && group.driver === undefined && driver === 'concierge'
+    return [folder, needsOne ? { ...group, driver: 'assistant' as const } : group]
+  })
+  return { ...config, agents: { ...config.agents, driver }, groups: Object.fromEntries(groups) }
 }
 
 function findFile(asked: string | undefined, cwd: string): string | undefined {
@@ -199,7 +229,15 @@ function contradictions(config: Config, sources: ReadonlyMap<string, string>): s
   const ofPlugins = builtInProblems(config).map(
     ({ setting, problem }) => `${setting}${place(sources, setting)} ${problem}`,
   )
-  const wrong = [...ofPlugins, ...problemsOf(config.web)]
+  const ofModels = [
+    ...modelProblems(config.model).map(({ setting, problem }) => `model.${setting} ${problem}`),
+    ...Object.entries(config.groups).flatMap(([folder, { model }]) =>
+      model
+        ? modelProblems(model).map(({ setting, problem }) => `groups.${folder}.model.${setting} ${problem}`)
+        : [],
+    ),
+  ]
+  const wrong = [...ofPlugins, ...ofModels, ...problemsOf(config.web)]
   if (config.pollMinMs <= config.pollMaxMs) return wrong
   return [
     ...wrong,

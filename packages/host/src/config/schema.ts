@@ -8,7 +8,9 @@ import { memorySchema } from '../plugins/memory/settings.ts'
 import { webhookSchema } from '../plugins/webhook/settings.ts'
 import { groupRepoSchema, reposSchema, unknownRepos } from '../plugins/worktrees/settings.ts'
 import { inspectorSchema } from './inspector.ts'
+import { type ModelInput, modelSchema } from './model.ts'
 import { driverNames, sandboxNames } from './names.ts'
+import { usageLimitsSchema, usageSettingsSchema } from './usage.ts'
 import { whole } from './values.ts'
 import { webSchema } from './web.ts'
 
@@ -258,20 +260,6 @@ const agents = z.strictObject({
     ),
 })
 
-const model = z.strictObject({
-  url: z
-    .url({ protocol: /^https?$/ })
-    .default('https://api.anthropic.com')
-    .describe('The model API that requests from sandboxes are forwarded to.')
-    .meta({ allowed: 'an http or https address' }),
-  keyVariable: z
-    .string()
-    .min(1)
-    .default('ANTHROPIC_API_KEY')
-    .describe('The host’s environment variable with the API key. Sandboxes never see it.')
-    .meta({ allowed: 'the name of a variable' }),
-})
-
 const mount = z.strictObject({
   from: z.string().min(1),
   to: z.string().min(1),
@@ -304,6 +292,10 @@ const groupSettings = z
   .object({
     driver: z.enum(driverNames).optional(),
     command: z.array(z.string()).optional(),
+    /** whom its agent asks; nothing of the setting `model` is added */
+    model: modelSchema.optional(),
+    /** what its agents may use of models, beside the limits of all groups together */
+    limits: usageLimitsSchema.optional(),
     sandbox: z.enum(sandboxNames).optional(),
     image: z.string().min(1).optional(),
     instructions: z.string().optional(),
@@ -369,7 +361,8 @@ export const configSchema = z.strictObject({
   keep: keep.prefault({}),
   container: container.prefault({}),
   agents: agents.prefault({}),
-  model: model.prefault({}),
+  model: modelSchema.prefault({}),
+  usage: usageSettingsSchema.prefault({}),
   web: webSchema.prefault({}),
   webhook: webhookSchema.prefault({}),
   services: services.prefault({}),
@@ -410,4 +403,11 @@ export type Config = z.infer<typeof configSchema>
 /** What the settings of the plugins that ship with Hatchway contradict: a setting, and a sentence that it begins. */
 export const builtInProblems = ({ repos, groups }: Config): { setting: string; problem: string }[] =>
   unknownRepos(repos, groups)
-export type ConfigInput = z.input<typeof configSchema>
+type SchemaInput = z.input<typeof configSchema>
+type GroupInput = NonNullable<SchemaInput['groups']>[string]
+
+/** What people write: a model may be a short text. */
+export type ConfigInput = Omit<SchemaInput, 'model' | 'groups'> & {
+  model?: ModelInput | undefined
+  groups?: Record<string, Omit<GroupInput, 'model'> & { model?: ModelInput | undefined }> | undefined
+}

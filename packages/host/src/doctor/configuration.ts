@@ -4,7 +4,7 @@ import { project } from '../base/parts.ts'
 import type { Config } from '../config.ts'
 import { missingVariables } from '../plugin-api/check.ts'
 import { findDriver, missingDriver, testedVersion } from '../runs/driver-packages.ts'
-import { needsKey, sentenceOf } from '../runs/model-gateway/health.ts'
+import { keyProblem, modelOf, modelsInUse, sentenceOf } from '../runs/model-gateway/health.ts'
 import { checkMounts } from '../sandboxes/allowed-mounts.ts'
 import { loadPlugins } from '../services/plugins.ts'
 import { pluginChecks } from './plugins.ts'
@@ -30,9 +30,9 @@ export async function configuration(patient: DoctorContext): Promise<Finding[]> 
     : [good('configuration', 'It can be read, and what it names is there.'), ...findings]
 }
 
-const missing = ({ config, layout }: DoctorContext): string | undefined => {
+const missing = ({ config, layout, environment }: DoctorContext): string | undefined => {
   const driver = missingDriver(config, layout)
-  return driver && sentenceOf({ cause: 'driver_missing', driver }, config.model.keyVariable)
+  return driver && sentenceOf({ cause: 'driver_missing', driver }, modelOf(config, environment))
 }
 
 function driverPackages(patient: DoctorContext): Finding[] {
@@ -50,9 +50,11 @@ function driverPackages(patient: DoctorContext): Finding[] {
 }
 
 function keys({ config, checkup, environment }: DoctorContext): Finding[] {
-  const { model, inspector } = config
+  const { inspector } = config
+  const models = modelsInUse(config).map(({ folder }) => modelOf(config, environment, folder))
+  const wanting = models.filter(model => keyProblem(model, environment)?.cause === 'key_missing')
   return missingVariables(environment, [
-    ...(needsKey(config) && !checkup?.model ? [{ variable: model.keyVariable, neededBy: 'the model' }] : []),
+    ...(checkup?.model ? [] : wanting.map(model => ({ variable: model.keyVariable, neededBy: 'the model' }))),
     ...(inspector.model === undefined
       ? []
       : [{ variable: inspector.keyVariable, neededBy: 'the inspector' }]),

@@ -9,7 +9,7 @@ import { ask, lastWords } from '../base/programs.ts'
 import { containerProtocols } from '../runs/container-protocols/index.ts'
 import { drivers } from '../runs/drivers.ts'
 import { bundlePath, imageFor, modelPort, userOf } from '../runs/launch.ts'
-import { keyProblem } from '../runs/model-gateway/health.ts'
+import { keyProblem, modelOf } from '../runs/model-gateway/health.ts'
 import { chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import { inside } from '../sandboxes/mounts.ts'
 import type { Mount, Sandbox } from '../sandboxes/types.ts'
@@ -34,7 +34,8 @@ const libraries = '/opt/hatchway/lib'
 
 export async function imageModels(patient: DoctorContext): Promise<Finding[]> {
   const { config } = patient
-  if (config.agents.enabled === 'no' || keyProblem(config, patient.environment)) return []
+  if (config.agents.enabled === 'no' || keyProblem(modelOf(config, patient.environment), patient.environment))
+    return []
   const findings: Finding[] = []
   for (const trial of await trialsOf(patient)) findings.push(await findingOf(patient, trial))
   return findings
@@ -83,7 +84,10 @@ async function findingOf(patient: DoctorContext, trial: Trial): Promise<Finding>
 }
 
 /** What is wrong, or undefined. */
-async function tryModel({ config, checkup }: DoctorContext, trial: Trial): Promise<string | undefined> {
+async function tryModel(
+  { config, checkup, environment }: DoctorContext,
+  trial: Trial,
+): Promise<string | undefined> {
   const { sandbox, image, ownRunner } = trial
   if (!existsSync(bundlePath)) return 'The agent’s side is not built. Run: npm run build'
   const client = await clientFor(ownRunner)
@@ -94,7 +98,7 @@ async function tryModel({ config, checkup }: DoctorContext, trial: Trial): Promi
   const gateway = await serveModel({
     directory: join(folder, 'model'),
     owner,
-    url: config.model.url,
+    url: modelOf(config, environment).url,
     key: 'not-needed',
     onUsage: () => {},
   })

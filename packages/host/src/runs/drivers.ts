@@ -1,4 +1,5 @@
 import type { RunStart } from '@hatchway/protocol'
+import type { ModelApi } from '../config/providers.ts'
 
 export type DriverName = RunStart['driver']['name']
 
@@ -18,6 +19,8 @@ interface DriverPackage {
 export interface DriverTraits {
   /** whether it asks a model: never, if there is a key for one, or not without it */
   model: 'none' | 'optional' | 'required'
+  /** the APIs it can ask a model by; left out: any, or none */
+  speaks?: readonly ModelApi[]
   /** its shells ask the host before they run anything; otherwise it asks by itself, or runs no commands */
   asksThroughShells: boolean
   package?: DriverPackage
@@ -27,6 +30,7 @@ export const drivers: Readonly<Record<DriverName, DriverTraits>> = {
   concierge: { model: 'none', asksThroughShells: false },
   claude: {
     model: 'required',
+    speaks: ['messages'],
     asksThroughShells: false,
     package: {
       name: '@anthropic-ai/claude-agent-sdk',
@@ -37,5 +41,6 @@ export const drivers: Readonly<Record<DriverName, DriverTraits>> = {
         'Claude is not free software: Anthropic’s terms apply to it. https://code.claude.com/docs/en/legal-and-compliance',
     },
   },
+  assistant: { model: 'required', asksThroughShells: false },
   command: { model: 'optional', asksThroughShells: true },
 }

@@ -34,7 +34,7 @@ test('a run is told nothing of its id by what it has mounted, and each group’s
     installation: randomUUID(),
     owners: createOwners(config, host.store),
     store: host.store.agents,
-    environment: { [config.model.keyVariable]: 'sk-test' },
+    environment: { ANTHROPIC_API_KEY: 'sk-test' },
     log: pino({ level: 'silent' }),
     now: () => new Date(),
   })

@@ -546,14 +546,22 @@ describe('an occurrence', () => {
 
 test('usage is added up per group, day and model', () => {
   const testbed = open()
-  const used = { group: 'a', day: '2026-01-31', model: 'm', requests: 1, inputTokens: 10, outputTokens: 3 }
+  const used = {
+    group: 'a',
+    day: '2026-01-31',
+    model: 'm',
+    requests: 1,
+    inputTokens: 10,
+    outputTokens: 3,
+    cachedTokens: 0,
+  }
   testbed.agents.addUsage(used)
   testbed.agents.addUsage(used)
   testbed.agents.addUsage({ ...used, day: '2026-02-01' })
   testbed.agents.addUsage({ ...used, group: 'b' })
   testbed.reopen()
   expect(testbed.agents.usage({ group: 'a' })).toEqual([
-    { ...used, requests: 2, inputTokens: 20, outputTokens: 6 },
+    { ...used, requests: 2, inputTokens: 20, outputTokens: 6, cachedTokens: 0 },
     { ...used, day: '2026-02-01' },
   ])
   expect(testbed.agents.usage({ since: '2026-02-01' })).toHaveLength(1)
@@ -589,7 +597,15 @@ describe('prune', () => {
   test('keeps the usage of the last days on which there was any', () => {
     const { store, agents } = open()
     for (const day of ['2025-12-30', '2025-12-31', '2026-01-01', '2026-01-03']) {
-      agents.addUsage({ group: 'a', day, model: 'm', requests: 1, inputTokens: 1, outputTokens: 1 })
+      agents.addUsage({
+        group: 'a',
+        day,
+        model: 'm',
+        requests: 1,
+        inputTokens: 1,
+        outputTokens: 1,
+        cachedTokens: 0,
+      })
     }
     store.prune(limits)
     expect(agents.usage({}).map(({ day }) => day)).toEqual(['2026-01-01', '2026-01-03'])

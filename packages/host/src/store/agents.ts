@@ -109,7 +109,8 @@ export function createAgentTables(
           void sql(
             `${usageTable.insert} ON CONFLICT (group_folder, day, model) DO UPDATE SET
              requests = requests + excluded.requests, input_tokens = input_tokens + excluded.input_tokens,
-             output_tokens = output_tokens + excluded.output_tokens`,
+             output_tokens = output_tokens + excluded.output_tokens,
+             cached_tokens = cached_tokens + excluded.cached_tokens`,
           ).run(...usageTable.values(usage)),
       ),
     usage({ group, since }) {

@@ -11,6 +11,7 @@ import type { FoundDriver } from '../driver-packages.ts'
 import type { DriverTraits } from '../drivers.ts'
 import type { RunHooks } from '../hooks.ts'
 import type { ModelHealth } from '../model-gateway/health.ts'
+import type { UsageMeter } from '../usage-limits.ts'
 
 export interface LaunchOptions {
   config: Config
@@ -20,6 +21,8 @@ export interface LaunchOptions {
   store: Pick<AgentStore, 'addUsage'>
   /** is told how requests to the model end */
   health?: Pick<ModelHealth, 'note'>
+  /** what may still be used of models */
+  meter?: Pick<UsageMeter, 'add' | 'reached' | 'near'>
   environment: NodeJS.ProcessEnv
   log: Logger
   now(): Date

@@ -11,7 +11,7 @@ const firstBytes = 16_384
 
 export interface Body {
   bytes: Buffer
-  /** it is sent, and no longer kept; may be called again */
+  /** it is answered, and no longer kept; may be called again */
   release(): void
 }
 

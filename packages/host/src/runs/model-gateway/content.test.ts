@@ -113,6 +113,14 @@ test.each<[RuledContent, object]>([
   expect(judged(kind, body)).toMatch(/^The host does not forward /)
 })
 
+test('streams of Chat Completions are asked for what they cost', () => {
+  expect(judged('completions', { stream: true, stream_options: { include_obfuscation: false } })).toEqual({
+    stream: true,
+    stream_options: { include_obfuscation: false, include_usage: true },
+  })
+  expect(judged('responses', { stream: true })).toEqual({ stream: true })
+})
+
 test.each(['', 'x', '[]', 'null', '"{}"', '{"a":', '['.repeat(1_000_000)])(
   'what is no object is refused',
   text => {

@@ -174,6 +174,18 @@ const contentRules = { messages, completions, responses, generate }
 
 export type RuledContent = keyof typeof contentRules
 
+/** Streams of this API say what they cost only where it is asked for. */
+const withUsage = (body: Fields): Fields =>
+  body.stream === true
+    ? {
+        ...body,
+        stream_options: {
+          ...(isFields(body.stream_options) ? body.stream_options : {}),
+          include_usage: true,
+        },
+      }
+    : body
+
 /** The body that we send instead of the sandbox's: what was checked, and nothing that another parser might see in it. */
 export function contentFor(bytes: Uint8Array, kind: RuledContent): { bytes: Buffer } | { problem: string } {
   try {
@@ -183,7 +195,7 @@ export function contentFor(bytes: Uint8Array, kind: RuledContent): { bytes: Buff
     if (!isFields(body)) return { problem: 'The body has to be a JSON object.' }
     const problem = contentRules[kind](body)
     if (problem !== undefined) return { problem: `The host does not forward ${problem}.` }
-    return { bytes: Buffer.from(JSON.stringify(body)) }
+    return { bytes: Buffer.from(JSON.stringify(kind === 'completions' ? withUsage(body) : body)) }
   } catch (error) {
     if (error instanceof SyntaxError) return { problem: 'The body is not JSON.' }
     if (error instanceof RangeError) return { problem: 'The body is nested too deeply.' }

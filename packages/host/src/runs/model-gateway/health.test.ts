@@ -2,7 +2,7 @@ import type { Group } from '@hatchway/protocol'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { configSchema } from '../../config/schema.ts'
-import { createModelHealth, keyProblem } from './health.ts'
+import { createModelHealth, keyProblem, modelOf } from './health.ts'
 
 const groupOf = (folder: string): Group => ({
   folder,
@@ -74,5 +74,35 @@ test.each([
   ['sk-with-a-line-break-at-its-end\n', undefined],
 ])('the key %j: %s', (key, cause) => {
   const config = { ...configSchema.parse({}), data: '' }
-  expect(keyProblem(config, key === undefined ? {} : { ANTHROPIC_API_KEY: key })?.cause).toBe(cause)
+  const environment = key === undefined ? {} : { ANTHROPIC_API_KEY: key }
+  expect(keyProblem(modelOf(config, environment), environment)?.cause).toBe(cause)
+})
+
+test('each group’s problem is told with its own provider, address and key', () => {
+  const told: string[] = []
+  const health = createModelHealth({
+    missingDriver: () => undefined,
+    config: {
+      ...configSchema.parse({
+        agents: { driver: 'assistant' },
+        model: { provider: 'openai' },
+        groups: { b: { model: { provider: 'ollama', name: 'qwen3' } } },
+      }),
+      data: '',
+    },
+    environment: { OPENAI_API_KEY: 'sk-of-the-host' },
+    notify: ({ folder }, text) => told.push(`${folder}: ${text}`),
+    changed() {},
+    log: pino({ level: 'silent' }),
+    now: () => 0,
+  })
+  // Ollama needs no key.
+  expect(health.warning()).toBeUndefined()
+  health.note('1', a, { cause: 'key_refused' })
+  health.note('2', b, { cause: 'unreachable', code: 'ECONNREFUSED', isRetried: true })
+  expect(told).toEqual([
+    'a: OpenAI refuses the host’s key. Put a valid one into OPENAI_API_KEY and restart Hatchway.',
+    'b: The host cannot reach the model API at 127.0.0.1:11434 (ECONNREFUSED). It tries again.',
+  ])
+  expect(health.problemOf('2')).toContain('Check the network of the host')
 })

@@ -1,5 +1,6 @@
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import { type ChosenModel, chosenModel } from '../../config/model.ts'
 import type { Config } from '../../config.ts'
 import { drivers } from '../drivers.ts'
 
@@ -17,9 +18,18 @@ type ModelCause =
   | 'rate_limited'
   | 'no_credit'
   | 'failing'
+  | 'api_missing'
+  | 'limit_near'
+  | 'limit_reached'
 
 export interface ModelProblem {
   cause: ModelCause
+  /** what the system calls it: ENOTFOUND, a status */
+  code?: string
+  /** the gateway tries again by itself */
+  isRetried?: boolean
+  /** of usage: which one, and how much of it is used */
+  limit?: string
   /** the model that is not known; only where it looks like a name, since agents choose it */
   model?: string
   /** the one that is not installed */
@@ -54,66 +64,93 @@ const quietMs = 600_000
 
 export function createModelHealth(options: ModelHealthOptions): ModelHealth {
   const { config, environment, log, now } = options
-  const { keyVariable } = config.model
-  const ofRun = new Map<string, ModelProblem>()
+  const ofRun = new Map<string, { problem: ModelProblem; folder: string }>()
   /** when it was said, by group and cause */
   const told = new Map<string, number>()
-  let latest: ModelProblem | undefined
+  let latest: { problem: ModelProblem; folder: string } | undefined
 
-  const sentence = (problem: ModelProblem) => sentenceOf(problem, keyVariable)
+  const sentence = (problem: ModelProblem, folder: string) =>
+    sentenceOf(problem, modelOf(config, environment, folder))
 
   const notify = (group: Group, problem: ModelProblem) => {
-    const topic = `${group.folder}/${problem.cause}`
+    const topic = `${group.folder}/${problem.cause}/${problem.limit ?? ''}`
     const last = told.get(topic)
     if (last !== undefined && now() - last < quietMs) return
     told.set(topic, now())
-    log.warn({ group: group.folder, cause: problem.cause }, sentence(problem))
-    options.notify(group, sentence(problem))
+    const text = sentence(problem, group.folder)
+    log.warn({ group: group.folder, cause: problem.cause }, text)
+    options.notify(group, text)
   }
 
   return {
     note(runId, group, problem, manner) {
-      const isNew = latest?.cause !== problem?.cause
-      if (problem?.cause !== 'driver_missing') latest = problem
+      // Nothing is wrong yet.
+      if (problem?.cause === 'limit_near') return notify(group, problem)
+      const isNew = latest?.problem.cause !== problem?.cause
+      if (problem?.cause !== 'driver_missing') latest = problem && { problem, folder: group.folder }
       if (isNew) options.changed()
       if (!problem) {
         ofRun.delete(runId)
         return
       }
-      ofRun.set(runId, problem)
+      ofRun.set(runId, { problem, folder: group.folder })
       if (manner !== 'quiet') notify(group, problem)
     },
     problemOf(runId) {
-      const problem = ofRun.get(runId)
-      return problem && sentence(problem)
+      const found = ofRun.get(runId)
+      return found && sentence({ ...found.problem, isRetried: false }, found.folder)
     },
     runEnded: runId => void ofRun.delete(runId),
     warning() {
       const driver = options.missingDriver()
-      if (driver !== undefined) return sentence({ cause: 'driver_missing', driver })
-      const problem = (needsKey(config) ? keyProblem(config, environment) : undefined) ?? latest
-      return problem && sentence(problem)
+      if (driver !== undefined)
+        return sentenceOf({ cause: 'driver_missing', driver }, modelOf(config, environment))
+      return missingKey(config, environment) ?? (latest && sentence(latest.problem, latest.folder))
     },
   }
 }
 
+/** The model that a group's agent asks; without a folder, that of all groups without one of their own. */
+export const modelOf = (config: Config, environment: NodeJS.ProcessEnv, folder?: string): ChosenModel =>
+  chosenModel((folder === undefined ? undefined : config.groups[folder]?.model) ?? config.model, environment)
+
 /** A line break at the end comes from the file that it was read from. */
-export const keyOf = (config: Config, environment: NodeJS.ProcessEnv): string =>
-  (environment[config.model.keyVariable] ?? '').trim()
+export const keyOf = ({ keyVariable }: ChosenModel, environment: NodeJS.ProcessEnv): string =>
+  (environment[keyVariable] ?? '').trim()
 
 /** why no model can be asked, as far as this is known without asking one */
-export function keyProblem(config: Config, environment: NodeJS.ProcessEnv): ModelProblem | undefined {
-  const key = keyOf(config, environment)
-  if (key === '') return { cause: 'key_missing' }
+export function keyProblem(model: ChosenModel, environment: NodeJS.ProcessEnv): ModelProblem | undefined {
+  const key = keyOf(model, environment)
+  if (key === '') return model.needsKey ? { cause: 'key_missing' } : undefined
   return /^[\x21-\x7e]+$/.test(key) ? undefined : { cause: 'key_invalid' }
 }
 
-/** Whether some group's agent is one that does nothing without a model. */
-export const needsKey = ({ agents, groups }: Config): boolean =>
-  agents.enabled === 'yes' &&
-  [agents, ...Object.values(groups)].some(({ driver }) => driver && drivers[driver].model === 'required')
+/** The models of those agents that do nothing without one, each with the folder of a group that asks it. */
+export function modelsInUse(config: Config): { folder: string | undefined }[] {
+  if (config.agents.enabled !== 'yes') return []
+  const needs = (driver: keyof typeof drivers) => drivers[driver].model === 'required'
+  const own = Object.entries(config.groups)
+    .filter(([, group]) => needs(group.driver ?? config.agents.driver) && (group.model || group.driver))
+    .map(([folder]) => ({ folder }))
+  return needs(config.agents.driver) ? [{ folder: undefined }, ...own] : own
+}
 
-export function sentenceOf({ cause, model, driver }: ModelProblem, keyVariable: string): string {
+/** The first key that is missing where an agent does nothing without it. */
+export function missingKey(config: Config, environment: NodeJS.ProcessEnv): string | undefined {
+  for (const { folder } of modelsInUse(config)) {
+    const model = modelOf(config, environment, folder)
+    const problem = keyProblem(model, environment)
+    if (problem) return sentenceOf(problem, model)
+  }
+  return undefined
+}
+
+export function sentenceOf(
+  { cause, model, driver, code, isRetried, limit }: ModelProblem,
+  { keyVariable, title, url, provider }: ChosenModel,
+): string {
+  const api = provider === undefined ? 'The model API' : title
+  const detail = code === undefined ? '' : ` (${code})`
   switch (cause) {
     case 'driver_missing':
       return `The driver ${driver} is not installed (driver_missing). Run on the host: npx hatchway agents add ${driver}`
@@ -122,16 +159,30 @@ export function sentenceOf({ cause, model, driver }: ModelProblem, keyVariable: 
     case 'key_invalid':
       return `${keyVariable} holds characters that no key has. Correct it and restart Hatchway.`
     case 'key_refused':
-      return `The model API refuses the host’s key. Put a valid one into ${keyVariable} and restart Hatchway.`
+      return `${api} refuses the host’s key. Put a valid one into ${keyVariable} and restart Hatchway.`
+    case 'api_missing':
+      return `The driver ${driver} cannot speak with ${title}. Set the driver \`assistant\`, which can, or choose another model.`
     case 'unreachable':
-      return 'The host cannot reach the model API. Check the network of the host and its setting `model.url`.'
+      return `The host cannot reach the model API at ${hostOf(url)}${detail}. ${
+        isRetried ? 'It tries again.' : 'Check the network of the host and its setting `model.url`.'
+      }`
     case 'model_unknown':
-      return `The model API does not know ${model === undefined ? 'the model that the agent asks for' : `the model ${model}`}. Correct its name, or use a key that may use it.`
+      return `${api} does not know ${model === undefined ? 'the model that the agent asks for' : `the model ${model}`}. Correct its name, or use a key that may use it.`
     case 'rate_limited':
-      return 'The model API answers that its rate limit is reached. The agent goes on trying; the answer may take longer.'
+      return `${api} answers that its rate limit is reached. ${
+        isRetried ? 'The host tries again; the answer may take longer.' : 'Try again in a while.'
+      }`
     case 'no_credit':
-      return 'The account of the model API has no credit left. Top it up with the provider.'
+      return `The account at ${title} has no credit left. Top it up with the provider.`
     case 'failing':
-      return 'The model API answers with errors of its own. The agent goes on trying; the provider’s status page may say more.'
+      return `${api} answers with errors of its own${detail}. ${
+        isRetried ? 'The host tries again' : 'The host has tried again, in vain'
+      }; the provider’s status page may say more.`
+    case 'limit_near':
+      return `${limit} is nearly reached. After that the agent’s model is not asked any more.`
+    case 'limit_reached':
+      return `${limit} is reached, so the agent’s model is not asked any more. To go on today, run on the host: npx hatchway usage raise`
   }
 }
+
+const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : 'an address that is none')

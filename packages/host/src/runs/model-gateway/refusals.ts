@@ -31,14 +31,13 @@ export const expectation: Refusal = {
   type: 'invalid_request_error',
   message: 'Send the request without Expect.',
 }
-export const unreachable: Refusal = {
-  status: 502,
-  type: 'api_error',
-  message: 'The host could not reach the model API.',
-}
-
-/** No client tries again after this; after 401 and 502 some do, for minutes. */
-export const final = { status: 400, type: 'invalid_request_error' }
+/** No client tries again after this; after 401, 429 and 502 some do, for minutes. The gateway has tried again already. */
+const final = { status: 400, type: 'invalid_request_error' }
+export const unreachable: Refusal = { ...final, message: 'The host could not reach the model API.' }
+export const rateLimited: Refusal = { ...final, message: 'The rate limit of the model API is reached.' }
+export const failing: Refusal = { ...final, message: 'The model API answered with errors of its own.' }
+export const noCredit: Refusal = { ...final, message: 'The account at the model API has no credit left.' }
+export const limitReached: Refusal = { ...final, message: 'The limit for the use of the model is reached.' }
 export const keyRefused: Refusal = { ...final, message: 'The model API refuses the host’s key.' }
 
 export function refuse(response: ServerResponse, { status, type, message }: Refusal): void {

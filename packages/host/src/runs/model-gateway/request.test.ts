@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { chosenModel } from '../../config/model.ts'
+import type { ProviderName } from '../../config/providers.ts'
 import { headersOfAnswer, requestFor } from './request.ts'
 
 const key = 'sk-of-the-host-0123456789'
@@ -138,4 +140,56 @@ test('of an answer only named headers go back, and none with the key in it', () 
     'x-should-retry': 'false',
     'anthropic-ratelimit-requests-remaining': '7',
   })
+})
+
+const manner = (provider: ProviderName) => chosenModel({ provider, url: 'http://127.0.0.1:1' }, {})
+
+test.each<[ProviderName, string, string, Record<string, string>]>([
+  ['anthropic', 'POST', '/v1/messages', { 'x-api-key': key }],
+  ['openai', 'POST', '/v1/responses', { authorization: `Bearer ${key}` }],
+  ['openai', 'POST', '/v1/chat/completions', { authorization: `Bearer ${key}` }],
+  [
+    'google',
+    'POST',
+    '/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse',
+    { 'x-goog-api-key': key },
+  ],
+  ['google', 'GET', '/v1beta/models', { 'x-goog-api-key': key }],
+  ['openrouter', 'POST', '/v1/chat/completions', { authorization: `Bearer ${key}` }],
+  ['ollama', 'POST', '/v1/messages', { authorization: `Bearer ${key}` }],
+])('%s is asked by its own APIs, with the key where it wants it: %s %s', (provider, method, url, shown) => {
+  // Whatever header the agent’s placeholder is in.
+  for (const given of [{ 'x-api-key': 'placeholder' }, { authorization: 'Bearer placeholder' }]) {
+    const wanted = requestFor(method, url, given, key, manner(provider))
+    if ('status' in wanted) throw new Error(wanted.message)
+    const { authorization, 'x-api-key': plain, 'x-goog-api-key': google } = wanted.headers
+    const found = { authorization, 'x-api-key': plain, 'x-goog-api-key': google }
+    expect(found).toEqual({
+      ...{ authorization: undefined, 'x-api-key': undefined, 'x-goog-api-key': undefined },
+      ...shown,
+    })
+  }
+})
+
+test.each<[ProviderName, string]>([
+  ['anthropic', '/v1/responses'],
+  ['anthropic', '/v1beta/models/gemini-2.5-pro:generateContent'],
+  ['openai', '/v1/messages'],
+  ['google', '/v1/chat/completions'],
+  ['google', '/v1beta/models/gemini-2.5-pro:tune'],
+  ['google', '/v1beta/models/a/b:generateContent'],
+  ['ollama', '/v1beta/models/x:generateContent'],
+])('%s is not asked for %s', (provider, url) => {
+  expect(requestFor('POST', url, {}, key, manner(provider))).toMatchObject({ status: 404 })
+})
+
+test('a subscription’s token is shown as one, and without a key nothing is', () => {
+  const token = `sk-ant-oat01-${key}`
+  const wanted = requestFor('POST', '/v1/messages', { 'anthropic-beta': 'a' }, token, manner('anthropic'))
+  expect(wanted).toMatchObject({
+    headers: { authorization: `Bearer ${token}`, 'anthropic-beta': 'a,oauth-2025-04-20' },
+  })
+  expect(wanted).not.toHaveProperty('headers.x-api-key')
+  const bare = requestFor('POST', '/v1/chat/completions', { authorization: 'x' }, '', manner('ollama'))
+  expect(bare).not.toHaveProperty('headers.authorization')
 })

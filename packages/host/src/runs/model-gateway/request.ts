@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ChosenModel } from '../../config/model.ts'
+import { type ModelApi, modelApis } from '../../config/providers.ts'
 import type { RuledContent } from './content.ts'
 
 /**
@@ -21,24 +23,47 @@ export interface Refusal {
 }
 
 /**
- * What agents call in the course of a turn: Claude's, Codex and others with OpenAI's paths, Gemini's by way of a gateway.
- * Whatever keeps something at the provider or does it later (files, batches, skills) is left out.
+ * What agents call in the course of a turn: Claude's, Codex and others with OpenAI's paths, Gemini's. Each run may call those
+ * of the APIs that its provider speaks. Whatever keeps something at the provider or does it later (files, batches, skills)
+ * is left out.
  */
-const endpoints = [
-  { method: 'POST', path: /^\/v1\/messages(\/count_tokens)?$/, content: 'messages' },
-  { method: 'POST', path: /^\/v1\/responses$/, content: 'responses' },
-  { method: 'POST', path: /^\/v1\/chat\/completions$/, content: 'completions' },
+const name = '[A-Za-z0-9][A-Za-z0-9._@-]{0,127}'
+const endpoints: readonly Endpoint[] = [
+  { method: 'POST', path: /^\/v1\/messages(\/count_tokens)?$/, apis: ['messages'], content: 'messages' },
+  { method: 'POST', path: /^\/v1\/responses$/, apis: ['responses'], content: 'responses' },
+  { method: 'POST', path: /^\/v1\/chat\/completions$/, apis: ['completions'], content: 'completions' },
   {
     method: 'GET',
-    path: /^\/v1\/models(\/[A-Za-z0-9][A-Za-z0-9._@-]{0,127})?$/,
-    content: undefined,
+    path: new RegExp(`^/v1/models(/${name})?$`),
+    apis: ['messages', 'responses', 'completions'],
   },
+  { method: 'GET', path: new RegExp(`^/v1beta/models(/${name})?$`), apis: ['generate'] },
   {
     method: 'POST',
-    path: /^\/v1\/models\/[A-Za-z0-9][A-Za-z0-9._@-]{0,127}:(generateContent|streamGenerateContent|countTokens)$/,
+    path: new RegExp(`^/v1(beta)?/models/${name}:(generateContent|streamGenerateContent|countTokens)$`),
+    apis: ['generate'],
     content: 'generate',
   },
-] as const
+]
+
+interface Endpoint {
+  method: 'GET' | 'POST'
+  path: RegExp
+  /** any of these includes it */
+  apis: readonly ModelApi[]
+  content?: RuledContent
+}
+
+const paths: Record<ModelApi, string> = {
+  messages: '/v1/messages, /v1/messages/count_tokens',
+  responses: '/v1/responses',
+  completions: '/v1/chat/completions',
+  generate: '/v1beta/models/…:generateContent and :streamGenerateContent',
+}
+
+/** How the API of a run is asked: left out, by any API, with the key in the header that the sandbox's placeholder has. */
+export type Manner = Pick<ChosenModel, 'apis' | 'keyHeader'>
+const anyManner: Manner = { apis: modelApis, keyHeader: undefined }
 
 const parameter = /^(beta|limit|after_id|before_id|alt)=[A-Za-z0-9._:-]{1,128}$/
 
@@ -61,7 +86,7 @@ const answerHeaders = new Set([
   'retry-after-ms',
   'x-should-retry',
 ])
-const rateLimit = /^anthropic-ratelimit-[a-z-]{1,100}$/
+const rateLimit = /^(anthropic|x)-ratelimit-[a-z-]{1,100}$/
 
 /** The request that we make instead of the sandbox's, without its body; or why there is none. */
 export function requestFor(
@@ -69,16 +94,16 @@ export function requestFor(
   url: string,
   given: IncomingHttpHeaders,
   key: string,
+  { apis, keyHeader }: Manner = anyManner,
 ): ModelRequest | Refusal {
   const [path = '', ...query] = url.split('?')
-  const endpoint = endpoints.find(one => one.path.test(path))
+  const endpoint = endpoints.find(one => one.path.test(path) && one.apis.some(api => apis.includes(api)))
   const parameters = query.length === 0 ? [] : query.join('?').split('&')
   if (!endpoint || !parameters.every(one => parameter.test(one)))
     return {
       status: 404,
       type: 'not_found_error',
-      message:
-        'The host forwards /v1/messages, /v1/messages/count_tokens, /v1/responses, /v1/chat/completions and /v1/models only.',
+      message: `The host forwards ${apis.map(api => paths[api]).join(', ')} and the list of models only.`,
     }
   if (endpoint.method !== method)
     return { status: 405, type: 'invalid_request_error', message: `Use ${endpoint.method} for this path.` }
@@ -96,12 +121,26 @@ export function requestFor(
   if (endpoint.method === 'POST') headers['content-type'] = jsonType
   // Usage is read from what comes back, so it must come readable.
   headers['accept-encoding'] = 'identity'
-  // The sandbox's own key is a placeholder; ours takes its place, in the header it came in.
-  if (given.authorization !== undefined && given['x-api-key'] === undefined)
-    headers.authorization = `Bearer ${key}`
-  else headers['x-api-key'] = key
+  // The sandbox's own key is a placeholder; ours takes its place.
+  addKey(headers, key, keyHeader ?? headerOf(given))
   const search = parameters.length === 0 ? '' : `?${parameters.join('&')}`
   return { method: endpoint.method, path: path + search, headers, content: endpoint.content }
+}
+
+const headerOf = (given: IncomingHttpHeaders): NonNullable<ChosenModel['keyHeader']> =>
+  given.authorization !== undefined && given['x-api-key'] === undefined ? 'authorization' : 'x-api-key'
+
+/** What `claude setup-token` makes of a subscription is shown in another header than a key, with a word of its own. */
+const subscription = /^sk-ant-oat/
+const subscriptionBeta = 'oauth-2025-04-20'
+
+function addKey(headers: Record<string, string>, key: string, name: NonNullable<ChosenModel['keyHeader']>) {
+  if (key === '') return
+  if (name === 'x-api-key' && subscription.test(key)) {
+    headers.authorization = `Bearer ${key}`
+    const betas = headers['anthropic-beta']?.split(/, ?/) ?? []
+    headers['anthropic-beta'] = [...new Set([...betas, subscriptionBeta])].join(',')
+  } else headers[name] = name === 'authorization' ? `Bearer ${key}` : key
 }
 
 export const invalid = (message: string): Refusal => ({ status: 400, type: 'invalid_request_error', message })

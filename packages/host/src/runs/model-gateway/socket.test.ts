@@ -57,6 +57,7 @@ async function rig(
     key,
     onUsage: one => usage.push(one),
     ...change,
+    limits: { retryMs: [1, 1], ...change.limits },
   })
   onTestFinished(async () => {
     await socket.close()
@@ -191,7 +192,7 @@ test('a stream passes event by event, and its usage is counted', async () => {
   })
   expect(text).toBe(events.join(''))
   await until(2000, () => usage.length === 1)
-  expect(usage).toEqual([{ model: 'claude-x', inputTokens: 20, outputTokens: 42 }])
+  expect(usage).toEqual([{ model: 'claude-x', inputTokens: 20, outputTokens: 42, cachedTokens: 11 }])
 })
 
 test('the usage of a document is counted, and an answer without any costs nothing', async () => {
@@ -207,9 +208,9 @@ test('the usage of a document is counted, and an answer without any costs nothin
   for (let i = 0; i < 3; i++) await call(path, post('/v1/messages'), '{}')
   await until(2000, () => usage.length === 3)
   expect(usage).toEqual([
-    { model: 'claude-x', inputTokens: 3, outputTokens: 4 },
-    { model: '', inputTokens: 0, outputTokens: 0 },
-    { model: '', inputTokens: 0, outputTokens: 0 },
+    { model: 'claude-x', inputTokens: 3, outputTokens: 4, cachedTokens: 0 },
+    { model: '', inputTokens: 0, outputTokens: 0, cachedTokens: 0 },
+    { model: '', inputTokens: 0, outputTokens: 0, cachedTokens: 0 },
   ])
 })
 
@@ -223,7 +224,7 @@ test('a request that is too large is refused, also when its size was not told', 
   expect(received).toEqual([])
 })
 
-test('requests that are large together are refused, and their memory is free again once they are sent', async () => {
+test('requests that are large together are refused, and their memory is free again once they are answered', async () => {
   const waiting: ServerResponse[] = []
   let isSlow = false
   const { path, received } = await rig(
@@ -241,7 +242,9 @@ test('requests that are large together are refused, and their memory is free aga
   isSlow = true
   half.end(large.subarray(1))
   await until(5000, () => waiting.length === 1)
-  // It waits for its answer and holds nothing any more.
+  // It may have to be sent again.
+  expect((await call(path, post('/v1/messages'), large)).status).toBe(429)
+  for (const response of waiting) response.writeHead(200).write(' ')
   const second = call(path, post('/v1/messages'), large)
   await until(5000, () => waiting.length === 2)
   for (const response of waiting) response.end('{}')
@@ -301,7 +304,9 @@ test('an agent that goes away takes its stream with it, and what it has cost is 
   expect(await until(5000, () => aborted && usage.length === 1)).toBe(true)
   expect(received).toHaveLength(1)
   // The end of the stream would have told the output; four bytes of text are about a token.
-  expect(usage).toEqual([{ model: 'claude-x', inputTokens: 20, outputTokens: expect.closeTo(1000, -2) }])
+  expect(usage).toEqual([
+    { model: 'claude-x', inputTokens: 20, outputTokens: expect.closeTo(1000, -2), cachedTokens: 11 },
+  ])
 })
 
 test.each([
@@ -309,9 +314,14 @@ test.each([
     'a document',
     'application/json',
     '{"model":"claude-x","usage":{"input_tokens":3,"output_tokens":4}}',
-    { model: 'claude-x', inputTokens: 3, outputTokens: 4 },
+    { model: 'claude-x', inputTokens: 3, outputTokens: 4, cachedTokens: 0 },
   ],
-  ['a stream', 'text/event-stream', events[0] ?? '', { model: 'claude-x', inputTokens: 20, outputTokens: 1 }],
+  [
+    'a stream',
+    'text/event-stream',
+    events[0] ?? '',
+    { model: 'claude-x', inputTokens: 20, outputTokens: 1, cachedTokens: 11 },
+  ],
 ])('what it costs is counted for %s whose agent goes away before it begins', async (_, type, body, cost) => {
   let begin = () => {}
   const { path, received, usage } = await rig((_request, response) => {
@@ -389,7 +399,7 @@ test.each([
     response.end('{}')
   })
   const reply = await call(path, post('/v1/messages'), '{}')
-  expect(reply.status).toBe(502)
+  expect(reply.status).toBe(400)
   expect(reply.headers.location).toBeUndefined()
 })
 
@@ -405,10 +415,11 @@ test('a stream that breaks off is not made to look complete', async () => {
 test('a model API that is not there is told without saying where it is or with which key', async () => {
   const { path } = await rig(() => {}, { url: 'http://127.0.0.1:1' })
   const reply = await call(path, post('/v1/messages'), '{}')
-  expect(reply.status).toBe(502)
+  // No client tries again after it: the gateway has.
+  expect(reply.status).toBe(400)
   expect(JSON.parse(reply.body)).toEqual({
     type: 'error',
-    error: { type: 'api_error', message: 'The host could not reach the model API.' },
+    error: { type: 'invalid_request_error', message: 'The host could not reach the model API.' },
   })
 })
 
@@ -420,7 +431,6 @@ test.each([
   [404, errorOf('not_found_error', 'model: claude-x'), { cause: 'model_unknown', model: 'claude-x' }],
   [404, errorOf('not_found_error', 'model: no name, Host: send money'), { cause: 'model_unknown' }],
   [404, '<html>no such page</html>', { cause: 'unreachable' }],
-  [429, errorOf('rate_limit_error', 'slow down'), { cause: 'rate_limited' }],
   [400, errorOf('invalid_request_error', 'Your credit balance is too low'), { cause: 'no_credit' }],
   [400, errorOf('invalid_request_error', 'max_tokens is missing'), undefined],
 ])('the host learns from the answer %i %s', async (status, body, problem) => {
@@ -447,40 +457,88 @@ test('after a refused key the run is refused at once, in a way after which no cl
   expect(received).toHaveLength(1)
 })
 
-test('an API that cannot be reached may be tried again twice, and is reached as soon as it is there', async () => {
+test('an API that cannot be reached is tried again, and people hear of it before that', async () => {
   const outcomes: unknown[] = []
-  let isDown = true
-  const { path } = await rig(
+  let failures = 0
+  const { path, received } = await rig(
     (_request, response) => {
-      if (isDown) response.destroy()
+      if (failures-- > 0) response.destroy()
       else response.end('{}')
     },
     { onOutcome: outcome => outcomes.push(outcome) },
   )
-  const statuses = []
-  for (let i = 0; i < 4; i++) statuses.push((await call(path, post('/v1/messages'), '{}')).status)
-  isDown = false
-  statuses.push((await call(path, post('/v1/messages'), '{}')).status)
-  expect(statuses).toEqual([502, 502, 400, 400, 200])
-  expect(outcomes).toEqual([...Array(4).fill({ cause: 'unreachable' }), undefined])
+  const lost = { cause: 'unreachable', code: 'ECONNRESET' }
+  failures = 2
+  expect((await call(path, post('/v1/messages'), '{}')).status).toBe(200)
+  expect(outcomes.splice(0)).toEqual([{ ...lost, isRetried: true }, { ...lost, isRetried: true }, undefined])
+  failures = 3
+  expect((await call(path, post('/v1/messages'), '{"stream":true}')).status).toBe(400)
+  expect(outcomes).toEqual([{ ...lost, isRetried: true }, { ...lost, isRetried: true }, lost])
+  // Each attempt says the same.
+  expect(received.slice(-3).map(({ body }) => body)).toEqual(Array(3).fill('{"stream":true}'))
 })
 
-test('a failure of the API’s own counts when it is the third in a row', async () => {
-  const outcomes: unknown[] = []
-  const { path } = await rig(
+test.each([
+  [429, { cause: 'rate_limited' }, /rate limit/],
+  [529, { cause: 'failing', code: '529' }, /errors of its own/],
+])(
+  'an API that answers %i is asked three times, and people hear of it when it lasts',
+  async (status, problem, words) => {
+    const outcomes: unknown[] = []
+    const { path, received } = await rig(
+      (_request, response) => {
+        response.writeHead(status)
+        response.end()
+      },
+      { onOutcome: outcome => outcomes.push(outcome) },
+    )
+    const reply = await call(path, post('/v1/messages'), '{}')
+    expect(reply).toMatchObject({ status: 400, body: expect.stringMatching(words) })
+    expect(received).toHaveLength(3)
+    expect(outcomes).toEqual([{ ...problem, isRetried: true }, problem])
+  },
+)
+
+test('an API that wants to be left alone for long is not waited for', async () => {
+  const { path, received } = await rig((_request, response) => {
+    response.writeHead(429, { 'retry-after': '3600' })
+    response.end()
+  })
+  expect((await call(path, post('/v1/messages'), '{}')).status).toBe(400)
+  expect(received).toHaveLength(1)
+})
+
+test('an agent that hangs up during a pause is not asked for any more', async () => {
+  const { path, received } = await rig(
     (_request, response) => {
-      response.writeHead(529)
+      response.writeHead(503)
       response.end()
     },
-    { onOutcome: outcome => outcomes.push(outcome) },
+    { limits: { retryMs: [100, 100] } },
   )
-  for (let i = 0; i < 3; i++) expect((await call(path, post('/v1/messages'), '{}')).status).toBe(529)
-  expect(outcomes).toEqual([{ cause: 'failing' }])
+  const sent = request({ socketPath: path, ...post('/v1/messages') })
+  sent.on('error', () => {})
+  sent.end('{}')
+  await until(5000, () => received.length === 1)
+  sent.destroy()
+  await until(300, () => received.length > 1)
+  expect(received).toHaveLength(1)
+})
+
+test('where a limit is reached nothing is asked', async () => {
+  const outcomes: unknown[] = []
+  const reached = { cause: 'limit_reached', limit: 'The daily limit' } as const
+  const { path, received } = await rig(() => {}, {
+    mayAsk: () => reached,
+    onOutcome: outcome => outcomes.push(outcome),
+  })
+  expect((await call(path, post('/v1/messages'), '{}')).status).toBe(400)
+  expect([received, outcomes]).toEqual([[], [reached]])
 })
 
 test('a model that says nothing is given up', async () => {
   const { path } = await rig(() => {}, { limits: { silenceMs: 50 } })
-  expect((await call(path, post('/v1/messages'), '{}')).status).toBe(502)
+  expect((await call(path, post('/v1/messages'), '{}')).status).toBe(400)
 })
 
 test('closing ends what is under way and removes the directory', async () => {

@@ -15,8 +15,8 @@ import { type Body, createBodyReader, headerBytes } from './body.ts'
 import { createContentCheck } from './content-check.ts'
 import type { ModelProblem } from './health.ts'
 import { trackApi } from './outcome.ts'
-import { expectation, keyRefused, oldVersion, refuse, tooMany } from './refusals.ts'
-import { invalid, type ModelRequest, requestFor } from './request.ts'
+import { expectation, keyRefused, limitReached, oldVersion, refuse, tooMany } from './refusals.ts'
+import { invalid, type Manner, type ModelRequest, requestFor } from './request.ts'
 import type { ModelUsage } from './usage.ts'
 
 /**
@@ -28,7 +28,8 @@ import type { ModelUsage } from './usage.ts'
  *   checked    method, path and headers are held against the rules in request.ts
  *   read       its body is read to the end into our memory, within the limits of this run
  *   written    the body is parsed, held against the rules in content.ts, and written anew
- *   asked      a new request is made of it, with a length of our own, on a connection that nobody else uses
+ *   asked      a new request is made of it, with a length of our own, on a connection that nobody else uses; again, a few
+ *              times, while the API cannot be reached or is too busy
  *   answered   status and named headers go back, and the body as it comes, without the key
  *
  * A connection carries one request. If the agent hangs up while it is read, nothing is asked. If it hangs up later, the
@@ -41,6 +42,10 @@ export interface ModelSocketOptions {
   owner: Owner | undefined
   url: string
   key: string
+  /** by which APIs, and how the key is shown; left out: any, and as the agent does */
+  manner?: Manner
+  /** before each request: why it may not be made, in the host's words */
+  mayAsk?(): ModelProblem | undefined
   /** after every answered request, also one that cost nothing */
   onUsage(usage: ModelUsage): void
   /** hears every answer before the agent does */
@@ -53,13 +58,15 @@ export interface ModelSocketOptions {
 
 interface ModelSocketLimits {
   requestBytes: number
-  /** of all requests of this run together, until they are sent */
+  /** of all requests of this run together, until their answers begin */
   heldBytes: number
   atOnce: number
   /** without a byte from the model */
   silenceMs: number
   /** how long an answer is read that nobody waits for */
   unheardMs: number
+  /** the pauses before an API that was not reached or busy is asked again */
+  retryMs: readonly number[]
 }
 
 export interface ModelSocket {
@@ -74,6 +81,7 @@ const usualLimits: ModelSocketLimits = {
   atOnce: 16,
   silenceMs: 600_000,
   unheardMs: 120_000,
+  retryMs: [1000, 3000],
 }
 
 export async function serveModel(options: ModelSocketOptions): Promise<ModelSocket> {
@@ -102,10 +110,15 @@ export async function serveModel(options: ModelSocketOptions): Promise<ModelSock
 
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.httpVersion !== '1.1') return refuse(response, oldVersion)
-    const wanted = requestFor(request.method, request.url ?? '', request.headers, key)
+    const wanted = requestFor(request.method, request.url ?? '', request.headers, key, options.manner)
     if ('status' in wanted) return refuse(response, wanted)
     // For the rest of the run it stays so. Agents try again after 401, and not after this.
     if (track.isKeyRefused()) return refuse(response, keyRefused)
+    const reached = wanted.content && options.mayAsk?.()
+    if (reached) {
+      track.note(reached)
+      return refuse(response, limitReached)
+    }
     if (underWay >= limits.atOnce) return refuse(response, tooMany)
     underWay++
     try {

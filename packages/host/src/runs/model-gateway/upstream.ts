@@ -31,9 +31,21 @@ export function createUpstream(
       timeout: silenceMs,
       insecureHTTPParser: false,
     })
+    endUnlessConnected(asked, isSecure ? 'secureConnect' : 'connect')
     asked.end(method === 'GET' ? undefined : body)
     return asked
   }
+}
+
+/** An address where nobody answers would otherwise be waited for as long as a slow model. */
+const connectMs = 4000
+
+function endUnlessConnected(asked: ClientRequest, connected: 'connect' | 'secureConnect'): void {
+  const timer = setTimeout(() => {
+    asked.destroy(Object.assign(new Error('no connection within four seconds'), { code: 'ETIMEDOUT' }))
+  }, connectMs)
+  asked.on('socket', socket => socket.once(connected, () => clearTimeout(timer)))
+  asked.on('close', () => clearTimeout(timer))
 }
 
 /** Why an answer cannot be given to an agent, if so. */

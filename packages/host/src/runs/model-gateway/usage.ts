@@ -3,19 +3,65 @@ import { z } from 'zod'
 /** What one request to the model cost. */
 export interface ModelUsage {
   model: string
+  /** all of it, what came from the provider's cache included */
   inputTokens: number
   outputTokens: number
+  /** of the input, what the provider had in its cache */
+  cachedTokens: number
 }
 
 const count = z.number().int().nonnegative().nullish()
+/** Anthropic's, OpenAI's two, in one: no name means different things in two of them. */
 const usageSchema = z.object({
   input_tokens: count,
   cache_creation_input_tokens: count,
   cache_read_input_tokens: count,
   output_tokens: count,
+  input_tokens_details: z.object({ cached_tokens: count }).nullish(),
+  prompt_tokens: count,
+  completion_tokens: count,
+  prompt_tokens_details: z.object({ cached_tokens: count }).nullish(),
 })
-const messageSchema = z.object({ model: z.string().optional(), usage: usageSchema.optional() })
-const eventSchema = z.object({ message: messageSchema.optional(), usage: usageSchema.optional() })
+const googleSchema = z.object({
+  promptTokenCount: count,
+  candidatesTokenCount: count,
+  thoughtsTokenCount: count,
+  toolUsePromptTokenCount: count,
+  cachedContentTokenCount: count,
+})
+const partSchema = z.object({ model: z.string().nullish(), usage: usageSchema.nullish() })
+const documentSchema = partSchema.extend({
+  /** in a stream of Anthropic's */
+  message: partSchema.nullish(),
+  /** in a stream of OpenAI's Responses */
+  response: partSchema.nullish(),
+  modelVersion: z.string().nullish(),
+  usageMetadata: googleSchema.nullish(),
+})
+type Document = z.infer<typeof documentSchema>
+type Tokens = Omit<ModelUsage, 'model'>
+
+const sum = (...counts: (number | null | undefined)[]): number =>
+  counts.reduce<number>((all, one) => all + (one ?? 0), 0)
+
+const tokensOf = (usage: z.infer<typeof usageSchema>): Tokens => ({
+  // Anthropic's input is without what was cached, OpenAI's with it.
+  inputTokens: sum(
+    ...[usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens],
+    usage.prompt_tokens,
+  ),
+  outputTokens: sum(usage.output_tokens, usage.completion_tokens),
+  cachedTokens: sum(
+    ...[usage.cache_read_input_tokens, usage.input_tokens_details?.cached_tokens],
+    usage.prompt_tokens_details?.cached_tokens,
+  ),
+})
+
+const googleTokensOf = (usage: z.infer<typeof googleSchema>): Tokens => ({
+  inputTokens: sum(usage.promptTokenCount, usage.toolUsePromptTokenCount),
+  outputTokens: sum(usage.candidatesTokenCount, usage.thoughtsTokenCount),
+  cachedTokens: sum(usage.cachedContentTokenCount),
+})
 
 /** Reads along with a response. Whatever it does not understand costs nothing, and never disturbs the response. */
 export interface UsageReader {
@@ -30,23 +76,24 @@ const mostBytes = 8 * 1_048_576
 const modelName = /^[\w.:@/ -]{1,200}$/
 
 export function readUsage(contentType: string): UsageReader {
-  const found = { model: '', inputTokens: 0, outputTokens: 0 }
-  const take = (value: z.infer<typeof messageSchema>) => {
-    if (value.model !== undefined && modelName.test(value.model)) found.model = value.model
-    const { usage } = value
-    if (!usage) return
-    const input =
-      (usage.input_tokens ?? 0) +
-      (usage.cache_creation_input_tokens ?? 0) +
-      (usage.cache_read_input_tokens ?? 0)
-    // Later events of a stream count from the beginning, so the largest is the sum.
-    found.inputTokens = Math.max(found.inputTokens, input)
-    found.outputTokens = Math.max(found.outputTokens, usage.output_tokens ?? 0)
+  const found: ModelUsage = { model: '', inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
+  // Later events of a stream count from the beginning, so the largest is the sum.
+  const add = (tokens: Tokens) => {
+    for (const name of ['inputTokens', 'outputTokens', 'cachedTokens'] as const)
+      found[name] = Math.max(found[name], tokens[name])
+  }
+  const take = (document: Document) => {
+    for (const part of [document, document.message, document.response]) {
+      if (part?.model && modelName.test(part.model)) found.model = part.model
+      if (part?.usage) add(tokensOf(part.usage))
+    }
+    if (document.modelVersion && modelName.test(document.modelVersion)) found.model = document.modelVersion
+    if (document.usageMetadata) add(googleTokensOf(document.usageMetadata))
   }
   return contentType.includes('text/event-stream') ? fromEvents(take, found) : fromDocument(take, found)
 }
 
-type Take = (value: z.infer<typeof messageSchema>) => void
+type Take = (document: Document) => void
 
 /** what an event adds around a piece of text, and how many bytes of text make a token, both roughly */
 const envelopeBytes = 80
@@ -59,16 +106,14 @@ function fromEvents(take: Take, found: ModelUsage): UsageReader {
   let isEnded = false
   const line = (text: string) => {
     if (!text.startsWith('data:')) return
-    // Only two of the others carry usage; the rest is not worth parsing.
-    if (text.includes('"content_block_delta"')) contentBytes += Math.max(1, text.length - envelopeBytes)
-    if (!/message_start|message_delta/.test(text)) return
-    const event = eventSchema.safeParse(parsed(text.slice(5)))
+    if (/"delta"|"content_block_delta"/.test(text)) contentBytes += Math.max(1, text.length - envelopeBytes)
+    // Few carry usage; the rest is not worth parsing.
+    if (!/"usage(?:Metadata)?" ?: ?\{/.test(text)) return
+    const event = documentSchema.safeParse(parsed(text.slice(5)))
     if (!event.success) return
+    take(event.data)
     if (event.data.message?.usage) isBegun = true
-    if (event.data.message) take(event.data.message)
-    if (!event.data.usage) return
-    take({ usage: event.data.usage })
-    isEnded = true
+    else isEnded = true
   }
   return {
     push(chunk) {
@@ -100,9 +145,9 @@ function fromDocument(take: Take, found: ModelUsage): UsageReader {
     },
     mayStop: () => false,
     result() {
-      const message =
-        size <= mostBytes ? messageSchema.safeParse(parsed(Buffer.concat(chunks).toString())) : undefined
-      if (message?.success) take(message.data)
+      const document =
+        size <= mostBytes ? documentSchema.safeParse(parsed(Buffer.concat(chunks).toString())) : undefined
+      if (document?.success) take(document.data)
       return found
     },
   }

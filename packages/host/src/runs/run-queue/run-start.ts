@@ -1,4 +1,6 @@
 import type { Group, RunInput, RunStart } from '@hatchway/protocol'
+import type { ModelSettings } from '../../config/model.ts'
+import { providers } from '../../config/providers.ts'
 import { textWithFiles } from '../../store/attachment-text.ts'
 import type { IncomingRow, RunRow } from '../../store/types.ts'
 import { containerProtocols } from '../container-protocols/index.ts'
@@ -37,7 +39,8 @@ export function runStart(options: RunQueueOptions, run: NewRun, refusals: readon
     assistant: config.agents.assistant,
     timezone: job?.task.timezone ?? config.timezone,
     session_id: isIsolated(run) ? null : (store.session(group.folder) ?? null),
-    model: job?.task.model ?? null,
+    model: job?.task.model ?? (settings?.model ?? config.model).name ?? null,
+    ...spokenIn(settings?.model ?? config.model),
     task: job ? { id: job.task.id, occurrence_id: job.occurrence.id, script: job.task.script } : null,
     inputs: job ? [promptOf(job, options.now())] : rows.map(inputOf),
     context: contextOf(options, run).map(inputOf),
@@ -51,6 +54,10 @@ export function runStart(options: RunQueueOptions, run: NewRun, refusals: readon
     events: config.events,
   }
 }
+
+/** The API of the model; left out: whichever the agent asks by. */
+const spokenIn = ({ provider }: ModelSettings): Pick<RunStart, 'model_api'> =>
+  provider === undefined ? {} : { model_api: providers[provider].apis[0] }
 
 /** The run as it is stored at its start. */
 export const runRow = ({ group, job }: NewRun, start: RunStart, startedAt: number): RunRow => ({

@@ -74,5 +74,7 @@ export const usageSchema = z.object({
   requests: z.number(),
   inputTokens: z.number(),
   outputTokens: z.number(),
+  /** of the input, what came from the provider's cache */
+  cachedTokens: z.number(),
 })
 export type Usage = z.output<typeof usageSchema>
