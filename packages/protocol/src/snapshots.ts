@@ -59,5 +59,6 @@ export type Group = z.infer<typeof groupSchema>
 export interface OtherChat {
   jid: string
   name: string
-  last_activity: string
+  /** null: nothing was said there, as far as the host knows */
+  last_activity: string | null
 }

@@ -70,6 +70,10 @@ export const groupRoutes: readonly Route<HostContext>[] = [
   }),
 ]
 
+/** What its agent does counts, as what is said in its chat does. */
+const later = (said: string | null, did: number | undefined): string | null =>
+  did === undefined || Date.parse(said ?? '') > did ? said : isoOf(did)
+
 function registered(host: Host, folder: string): Group {
   const group = host.store.group(folder)
   if (!group) throw notFound(`No group has the folder ${folder}.`)
@@ -93,7 +97,7 @@ function answersOf(host: Host): (group: Group) => GroupAnswer {
     return {
       ...group,
       ...(mode === undefined ? {} : { mode }),
-      last_activity: activeAt === undefined ? group.last_activity : isoOf(activeAt),
+      last_activity: later(group.last_activity, activeAt),
       sandbox: settings?.sandbox ?? opened?.choice().sandbox?.name ?? agents.sandbox,
       driver: settings?.driver ?? agents.driver,
       repo: settings?.repo ?? null,

@@ -282,11 +282,11 @@ function createLister(options: {
   now(): number
 }): () => Promise<void> {
   const { registry, hostOf, log, now } = options
-  let listedAt = 0
+  const listedAt = new WeakMap<Channel, number>()
   return async () => {
-    if (now() - listedAt < listChatsMs) return
-    listedAt = now()
-    for (const channel of registry.all()) {
+    for (const channel of [...registry.all()]) {
+      if (now() - (listedAt.get(channel) ?? 0) < listChatsMs) continue
+      listedAt.set(channel, now())
       try {
         for (const chat of (await channel.chats?.()) ?? []) hostOf(channel).knows(chat)
       } catch (error) {

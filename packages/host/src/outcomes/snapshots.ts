@@ -202,5 +202,9 @@ function otherChats(store: Pick<Store, 'groups' | 'chats'>): OtherChat[] {
     .allKnown()
     .filter(({ jid }) => !registered.has(jid))
     .slice(0, otherChatsShown)
-    .map(({ jid, name, lastActivity }) => ({ jid, name, last_activity: isoOf(lastActivity) }))
+    .map(({ jid, name, lastActivity }) => ({
+      jid,
+      name,
+      last_activity: lastActivity === 0 ? null : isoOf(lastActivity),
+    }))
 }

@@ -2,6 +2,7 @@ import type { Task } from '@hatchway/protocol'
 import { type Connection, where } from './connection.ts'
 import type { NewIncoming, NewMessage } from './entities/message.ts'
 import { type RunRow, type Usage, usageSchema } from './entities/run.ts'
+import type { GroupTransaction } from './groups.ts'
 import { createIncomingTable, type IncomingStore } from './incoming.ts'
 import { createOccurrenceTable, type OccurrenceStore, type OccurrenceTable } from './occurrences.ts'
 import { createRunTables, type RunStore } from './runs.ts'
@@ -67,9 +68,10 @@ export function createAgentTables(
   insertMessage: (message: NewMessage) => void,
   task: AgentStore['task'],
   threads: Threads,
+  groups: Pick<GroupTransaction, 'noteActivity'>,
 ): AgentTables {
   const { sql, atomically } = connection
-  const incoming = createIncomingTable(connection, threads)
+  const incoming = createIncomingTable(connection, threads, groups)
   const runs = createRunTables(connection)
   const occurrences = createOccurrenceTable(connection)
 

@@ -53,8 +53,9 @@ export function createChatTables({ sql, atomically }: Connection) {
         sql(knownTable.replace).run(...knownTable.values(chat))
         if (isNew)
           sql(
-            'DELETE FROM known_chats WHERE jid IN (SELECT jid FROM known_chats ORDER BY last_activity DESC LIMIT -1 OFFSET ?)',
-          ).run(knownAtMost)
+            `DELETE FROM known_chats WHERE jid IN (SELECT jid FROM known_chats WHERE jid <> ?
+             ORDER BY last_activity DESC LIMIT -1 OFFSET ?)`,
+          ).run(chat.jid, knownAtMost - 1)
       }),
     known: jid => knownTable.maybe(sql('SELECT * FROM known_chats WHERE jid = ?').get(jid)),
     allKnown: () =>

@@ -1,7 +1,11 @@
 import { type Group, groupSchema } from '@hatchway/protocol'
 import type { Connection } from './connection.ts'
+import { isoOf } from './entities/instant.ts'
 import { createRegistry } from './registry.ts'
 import { tableOf } from './table.ts'
+
+/** One that was said within this after another changes nothing worth a write. */
+const activeAgainMs = 1000
 
 export const groupTable = tableOf('groups', groupSchema, { trigger: 'trigger_text' })
 
@@ -18,6 +22,8 @@ export interface GroupTransaction extends GroupReads {
   insertGroup(group: Group): void
   /** its name and its chat; what it is stays */
   updateGroup(group: Group): void
+  /** somebody said something in this chat; nothing where it is no group's, or where that was a moment ago, too */
+  noteActivity(jid: string, at: number): void
 }
 
 export interface GroupStore extends GroupReads {
@@ -63,8 +69,16 @@ export function createGroupTable({ sql, onRollback }: Connection) {
     },
     updateGroup(group) {
       sql('UPDATE groups SET jid = ?, name = ? WHERE folder = ?').run(group.jid, group.name, group.folder)
+      const { last_activity = null } = registry.byFolder(group.folder) ?? {}
       registry.remove(group.folder)
-      registry.add(group)
+      registry.add({ ...group, last_activity })
+    },
+    noteActivity(jid, at) {
+      const group = registry.byJid(jid)
+      const before = group?.last_activity ?? undefined
+      if (!group || (before !== undefined && at - Date.parse(before) < activeAgainMs)) return
+      sql('UPDATE groups SET last_activity = ? WHERE folder = ?').run(at, group.folder)
+      registry.add({ ...group, last_activity: isoOf(at) })
     },
   }
   const forgetGroup = (folder: string) => {

@@ -5,6 +5,7 @@ import {
   incomingSchema,
   type NewIncoming,
 } from './entities/message.ts'
+import type { GroupTransaction } from './groups.ts'
 import { tableOf } from './table.ts'
 import type { Threads } from './threads.ts'
 
@@ -62,6 +63,7 @@ export interface IncomingTable {
 export function createIncomingTable(
   { sql, atomically }: Connection,
   threads: Pick<Threads, 'enter'>,
+  { noteActivity }: Pick<GroupTransaction, 'noteActivity'>,
 ): IncomingTable {
   const insert = (message: NewIncoming): number | undefined => {
     const { changes, lastInsertRowid } = sql(
@@ -70,6 +72,8 @@ export function createIncomingTable(
     ).run(message.status === 'context' ? 0 : 1, ...incomingTable.values({ ...message, runId: null }))
     if (changes === 0) return undefined
     const id = Number(lastInsertRowid)
+    // The host's own notes are nobody's words.
+    if (message.channel !== 'host') noteActivity(message.jid, message.createdAt)
     for (const file of message.attachments ?? []) {
       sql("UPDATE files SET message = ? WHERE id = ? AND direction = 'in'").run(id, file.id)
     }

@@ -6,6 +6,7 @@ import {
   type NewMessage,
   newMessageSchema,
 } from './entities/message.ts'
+import type { GroupTransaction } from './groups.ts'
 import { largeMessageBytes } from './large-messages.ts'
 import type { Meta } from './meta.ts'
 import { tableOf } from './table.ts'
@@ -48,6 +49,9 @@ export interface MessageStore {
   settleMessages(changes: readonly Change[]): void
   lastMessageId(): number
 }
+
+/** They change what is there, or say nothing. */
+const silent: ReadonlySet<string> = new Set<MessageRow['kind']>(['edit', 'progress'])
 
 const bytes = 'octet_length(text) + coalesce(octet_length(speech), 0)'
 const isLarge = `${bytes} > ${largeMessageBytes}`
@@ -109,6 +113,7 @@ export function createMessageTable(
   connection: Connection,
   { meta, setMeta }: Meta,
   threads: Pick<Threads, 'of'>,
+  { noteActivity }: Pick<GroupTransaction, 'noteActivity'>,
 ) {
   const { sql, atomically } = connection
   const large = createLargeMessages(connection)
@@ -130,6 +135,7 @@ export function createMessageTable(
         ...newTable.values(thread === undefined ? message : { ...message, thread }),
       )
       large.added(message)
+      if (!silent.has(message.kind)) noteActivity(message.jid, message.createdAt)
     },
   }
   const store: MessageStore = {

@@ -75,10 +75,16 @@ export function openStore(options: StoreOptions): Store {
   const groups = createGroupTable(connection)
   const tasks = createTaskTable(connection, meta)
   const threads = createThreads()
-  const messages = createMessageTable(connection, meta, threads)
+  const messages = createMessageTable(connection, meta, threads, groups.within)
   const requests = createRequestTable(connection)
   const journal = createJournal(connection, requests)
-  const agents = createAgentTables(connection, messages.within.insertMessage, tasks.within.task, threads)
+  const agents = createAgentTables(
+    connection,
+    messages.within.insertMessage,
+    tasks.within.task,
+    threads,
+    groups.within,
+  )
   const refusals = createRefusalTable(connection)
   const questions = createQuestionTable(connection, agents.within.receive)
   const todos = createTodoTable(connection)

@@ -47,7 +47,8 @@ export const flatGroups = (
           ...others.map(({ jid, name, last_activity }) => ({
             jid,
             name,
-            lastActivity: last_activity,
+            // Nothing that is known of: its readers take text for a time, and put this one last.
+            lastActivity: last_activity ?? new Date(0).toISOString(),
             isRegistered: false,
           })),
         ]

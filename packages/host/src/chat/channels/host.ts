@@ -5,9 +5,9 @@ import { titleContext } from '../../store/contexts.ts'
 import type { Store } from '../../store/types.ts'
 import type { Attachments } from '../attachments/attachments.ts'
 import type { Inbound } from '../inbound.ts'
-import type { Channel, ChannelHost, KnownChat } from './types.ts'
+import type { Channel, ChannelHost, Incoming, KnownChat } from './types.ts'
 
-/** A chat is noted again after this, if nothing about it has changed. */
+/** That somebody has said something is noted again after this. */
 const seenAgainMs = 60_000
 const longestName = 200
 const outsiders = { corrupted: true, secret: false } as const
@@ -45,20 +45,34 @@ export function hostFor(channel: Channel, options: ChannelHostOptions): ChannelH
     })
   }
 
+  /** Of a chat that is no group's, too: what is said there is refused, and whoever lists chats sees that it is in use. */
+  const spoken = ({ jid, at }: Pick<Incoming, 'jid' | 'at'>) => {
+    const known = store.chats.known(jid)
+    const lastActivity = Number.isSafeInteger(at) ? Math.min(at, now()) : now()
+    if (known && lastActivity - known.lastActivity >= seenAgainMs)
+      store.chats.know({ ...known, lastActivity })
+  }
+
   return {
-    receive: async message => inbound.receive(name, message),
+    async receive(message) {
+      spoken(message)
+      return inbound.receive(name, message)
+    },
     choose: async choice => inbound.choose(name, choice),
     decide: async ruling => inbound.decide(name, ruling),
     changed: async change => inbound.changed(name, change),
     reacted: async reaction => inbound.reacted(name, reaction),
     knows(given) {
-      const chat = { ...given, name: given.name.toWellFormed().slice(0, longestName) }
-      const before = store.chats.known(chat.jid)
-      const isSame = before?.name === chat.name && before.isGroup === chat.isGroup
-      if (isSame && now() - before.lastActivity < seenAgainMs) return
-      store.chats.know({ ...chat, channel: name, lastActivity: now() })
+      const before = store.chats.known(given.jid)
+      const activeBefore = before?.lastActivity ?? 0
+      const lastActivity = Math.max(activeBefore, Math.min(given.lastActivity ?? 0, now()))
+      const chat = { ...given, name: given.name.toWellFormed().slice(0, longestName), lastActivity }
+      const wasActive = lastActivity - activeBefore >= seenAgainMs
+      if (before?.name === chat.name && before.isGroup === chat.isGroup && !wasActive) return
+      store.chats.know({ ...chat, channel: name })
+      if (wasActive) store.transaction(transaction => transaction.noteActivity(chat.jid, lastActivity))
       rename(chat, before?.name)
-      if (before?.name !== chat.name) options.groupsChanged()
+      if (before?.name !== chat.name || wasActive) options.groupsChanged()
     },
     async moved(from, to) {
       const group = groupOf(from)

@@ -72,7 +72,10 @@ export interface Reacted extends ByPerson {
 }
 
 /** A chat that a channel knows. */
-export type KnownChat = Pick<KnownChatRow, 'jid' | 'name' | 'isGroup'>
+export interface KnownChat extends Pick<KnownChatRow, 'jid' | 'name' | 'isGroup'> {
+  /** when somebody last said something there, where the platform tells; the host knows what it is given itself */
+  lastActivity?: number | undefined
+}
 
 /** What a channel may tell the host. Each promise is fulfilled once it is stored, or refused: then the platform may be told. */
 export interface ChannelHost {

@@ -8,6 +8,7 @@ export const knownChatSchema = z.object({
   /** as the platform has it: anybody may have written it */
   name: z.string(),
   isGroup: z.boolean(),
+  /** when somebody last said something there; 0: nobody has, as far as is known */
   lastActivity: instant,
 })
 export type KnownChatRow = z.output<typeof knownChatSchema>

@@ -159,5 +159,6 @@ export const channelObject = (channel: Channel) => ({
   ...(channel.guild_id && { guild_id: channel.guild_id }),
   ...(channel.parent_id && { parent_id: channel.parent_id }),
   ...(channel.recipients && { recipients: channel.recipients }),
+  ...(channel.type !== 4 && { last_message_id: channel.messages.at(-1)?.id ?? null }),
   ...(channel.type === 11 && { thread_metadata: { archived: channel.isArchived, locked: channel.isLocked } }),
 })

@@ -342,6 +342,18 @@ describe('A chat on Discord', () => {
     await until(() => host.store.chats.known(room)?.name === '#all-of-us · The others')
   })
 
+  test('is listed with the time of what was said there last', async () => {
+    const { platform, host, openOn, room, ann } = await begin()
+    const at = Date.now()
+    await platform.say(ann, room, 'hello')
+    await host.stop()
+    const next = await openOn(host.directory)
+    await until(async () => (await next.channel.chats?.())?.length === 1)
+    const [chat] = (await next.channel.chats?.()) ?? []
+    expect(chat?.lastActivity).toBeGreaterThanOrEqual(at)
+    expect(chat?.lastActivity).toBeLessThanOrEqual(Date.now())
+  })
+
   test('that takes nothing fails what is sent there at once', async () => {
     const { platform, host, sent, room } = await begin()
     platform.channelOf(room).denied.add('send')

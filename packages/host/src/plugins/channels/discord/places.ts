@@ -41,6 +41,8 @@ interface Known {
   name: string
   guild: string | undefined
   parent: string | undefined
+  /** of the last message there, when Discord told of the channel */
+  lastMessage: string | undefined
 }
 
 export function createPlaces(discord: DiscordApi): Places {
@@ -58,13 +60,14 @@ export function createPlaces(discord: DiscordApi): Places {
     channels.set(id, found)
     return found
   }
-  const chatOf = ({ id, name, type, guild }: Known): KnownChat => {
+  const chatOf = ({ id, name, type, guild, lastMessage }: Known): KnownChat => {
     const isGroup = type !== 1
     const server = guild === undefined ? undefined : guildNames.get(guild)
     return {
       jid: jidOf(id),
       name: guild === undefined ? name : [`#${name}`, server].filter(Boolean).join(' · '),
       isGroup,
+      ...(lastMessage !== undefined && { lastActivity: timeOf(lastMessage) }),
     }
   }
 
@@ -89,13 +92,18 @@ export function createPlaces(discord: DiscordApi): Places {
   }
 }
 
+/** Ids of Discord say when they were given: https://docs.discord.com/developers/reference#snowflakes */
+const timeOf = (id: string): number => Number(BigInt(id) >> 22n) + 1_420_070_400_000
+
 function knownOf(channel: APIChannel, guild: string | undefined): Known {
   const { id, type } = channel
+  const lastMessage = ('last_message_id' in channel && channel.last_message_id) || undefined
   if (directTypes.has(type)) {
     const people = 'recipients' in channel ? (channel.recipients ?? []) : []
     const name = people.map(person => person.global_name ?? person.username).join(', ')
-    return { id, type, name: channel.name ?? (name || id), guild: undefined, parent: undefined }
+    return { id, type, name: channel.name ?? (name || id), guild: undefined, parent: undefined, lastMessage }
   }
   const { guild_id, parent_id } = channel as APIGuildChannel<GuildChannelType> & { parent_id?: string | null }
-  return { id, type, name: channel.name ?? id, guild: guild ?? guild_id, parent: parent_id ?? undefined }
+  const place = { guild: guild ?? guild_id, parent: parent_id ?? undefined }
+  return { id, type, name: channel.name ?? id, ...place, lastMessage }
 }
