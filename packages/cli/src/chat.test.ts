@@ -76,6 +76,7 @@ async function open() {
       id: host.store.lastMessageId() + 1,
       group,
       jid: `web:${group}`,
+      author: 'agent',
       kind: 'text',
       text: text ?? '',
       sender: null,

@@ -109,6 +109,7 @@ async function open(options: { config?: ConfigInput; data?: string; warning?: st
         id,
         group: 'main',
         jid,
+        author: 'agent',
         kind: 'text',
         text,
         sender,

@@ -18,7 +18,7 @@ import { loadPlugins } from '../services/plugins.ts'
 import { createRequestQueue } from '../services/request-queue.ts'
 import { createTodoService } from '../services/todos.ts'
 import { sweepUnread } from '../services/unread.ts'
-import { textMessage } from '../store/text-message.ts'
+import { hostMessage } from '../store/text-message.ts'
 import type { CommandEvent } from '../store/types.ts'
 import { startChores } from './chores.ts'
 import { isAskedIn, type OpenGuard, openGuard } from './guard.ts'
@@ -240,7 +240,7 @@ function openChats(kernel: DaemonKernel, { requests, guard }: Services) {
     kick: () => notices.publish({ kind: 'agent_called' }),
     stop: (group, by) => {
       if (agents.runs()?.queue.stopTurn(group.folder, by)) return
-      const word = textMessage(positions.next(), group, 'Nothing is running here.', Date.now())
+      const word = hostMessage(positions.next(), group, 'Nothing is running here.', Date.now())
       store.transaction(transaction => transaction.insertMessage(word))
       said()
     },

@@ -15,7 +15,7 @@ import { createInputBox } from '../runs/input-box.ts'
 import { createLaunch, imageFor, userOf } from '../runs/launch.ts'
 import { createModelHealth } from '../runs/model-gateway/health.ts'
 import { refusalNotices, shownRefusals } from '../runs/notices.ts'
-import { createRunQueue } from '../runs/run-queue.ts'
+import { createRunQueue, type RunQueueOptions } from '../runs/run-queue.ts'
 import { rightsOf } from '../runs/scheduler/rights.ts'
 import { createScheduler, type TaskKind } from '../runs/scheduler/scheduler.ts'
 import { createUsageMeter } from '../runs/usage-limits.ts'
@@ -79,14 +79,17 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
   for (const kind of taskKinds) await kind.recover?.(installation)
   const kindOf = (task: Task) => taskKinds.find(kind => kind.takes(task))
 
-  const message = (group: Group, text: string) => textMessage(positions.next(), group, text, Date.now())
+  const message: RunQueueOptions['message'] = (group, text, author) => ({
+    ...textMessage(positions.next(), group, text, Date.now()),
+    author,
+  })
   const health = createModelHealth({
     config,
     environment: process.env,
     missingDriver: () => missingDriver(config, layout),
     notify: (group, text) =>
       retries.inBackground('saying what is wrong with the model', () => {
-        store.transaction(transaction => transaction.insertMessage(message(group, text)))
+        store.transaction(transaction => transaction.insertMessage(message(group, text, 'host')))
         options.said()
       }),
     changed: options.modelChanged,

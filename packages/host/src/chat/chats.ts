@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
 import { folderContext, wipedAt } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
-import { textMessage } from '../store/text-message.ts'
+import { hostMessage } from '../store/text-message.ts'
 import type { MessageRow, Settled, Store } from '../store/types.ts'
 import { type Approvals, type ApprovalsOptions, createApprovals } from './approvals/approvals.ts'
 import { cardOnPlatform } from './approvals/card.ts'
@@ -105,7 +105,7 @@ export function createChats(options: ChatsOptions): Chats {
     if (!channelOf(row.jid)?.edit) return
     store.transaction(transaction =>
       transaction.insertMessage({
-        ...textMessage(positions.next(), { folder: row.group, jid: row.jid }, text, now()),
+        ...hostMessage(positions.next(), { folder: row.group, jid: row.jid }, text, now()),
         kind: 'edit',
         messageId: String(messageId),
       }),
@@ -208,7 +208,8 @@ export function createChats(options: ChatsOptions): Chats {
           feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, cardsIn(store, approvals, row)) }))
         }
         const group = row.status === 'failed' ? store.group(row.group) : undefined
-        if (!group) continue
+        // What the host says by itself is no agent's business, and a stranger's address or mail server has its words in it.
+        if (!group || (row.author === 'host' && row.kind !== 'approval')) continue
         // Promise 4: a final failure reaches the agent, and with it everybody who reads the chat.
         options.retries.inBackground('telling an agent that a message failed', () =>
           inbound.note(
@@ -262,17 +263,21 @@ const lookupIn = (store: Store, approvals: Approvals | undefined): Chats['lookup
   },
 })
 
-/** Its words only where the group itself said them, since it was last wiped: a card has a code in it that is for people. */
+/**
+ * Its words only where the group itself said them, since it was last wiped. What the host says is for people: it may hold
+ * the code of a card, or a stranger's name.
+ */
 function sentAs(store: Store, { folder, jid }: Group, id: string) {
   const row = store
     .latestMessages({ jid, within: searchedBack, limit: searchedBack, characters: mostCharacters })
-    .rows.find(({ externalIds }) => externalIds?.includes(id))
+    // An answer has the platform's id of the message that showed its agent at work.
+    .rows.findLast(({ externalIds }) => externalIds?.includes(id))
+  if (!row) return undefined
   const isOwn =
-    row?.group === folder &&
-    row.kind !== 'approval' &&
-    row.createdAt >= Number(store.meta(wipedAt(folder)) ?? 0)
-  return row && { text: isOwn ? row.text : undefined }
+    row.group === folder && row.author !== 'host' && row.createdAt >= Number(store.meta(wipedAt(folder)) ?? 0)
+  return { by: namesOf[row.author], text: isOwn ? row.text : undefined }
 }
+const namesOf = { agent: 'you', operator: 'the operator', host: 'Hatchway' } as const
 
 /** Asks the channels that can list their chats, now and then, when somebody wants to know. */
 function createLister(options: {

@@ -27,7 +27,15 @@ function open(): Store {
 const say = (store: Store, at: number, text: string, group = 'a') =>
   store.transaction(transaction =>
     transaction.insertMessage({
-      ...{ id: store.lastMessageId() + 1, group, jid: `${group}@chat`, kind: 'text', text, createdAt: at },
+      ...{
+        id: store.lastMessageId() + 1,
+        group,
+        jid: `${group}@chat`,
+        author: 'agent',
+        kind: 'text',
+        text,
+        createdAt: at,
+      },
       ...{ sender: null, speech: null, messageId: null },
     }),
   )

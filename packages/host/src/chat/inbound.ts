@@ -85,8 +85,8 @@ export function createInbound(options: {
   unknown?(channel: string, said: Incoming): void
   /** what somebody who may decide says in the main chat about chats that ask to be let in; false: it is about something else */
   pair?(text: string, by: string): boolean
-  /** a message of ours, by the platform's id; without its words where this group's agent may not read them */
-  sentAs?(group: Group, externalId: string): { text: string | undefined } | undefined
+  /** a message of ours, by the platform's id: whose, and its words where this group's agent may read them */
+  sentAs?(group: Group, externalId: string): { by: string; text: string | undefined } | undefined
   /** what agents ask people; left out: nothing */
   questions?: Pick<Questions, 'meantBy' | 'take' | 'choose'>
   /** what they are not to do without people; left out: nothing */
@@ -152,7 +152,7 @@ export function createInbound(options: {
     { id, sender, senderName, text }: Quoted,
   ): { by: string | undefined; text: string | undefined } => {
     const ours = options.sentAs?.(group, id)
-    if (ours) return { by: 'you', text: ours.text === undefined ? undefined : quotedFrom(ours.text, text) }
+    if (ours) return { ...ours, text: ours.text === undefined ? undefined : quotedFrom(ours.text, text) }
     const heard = store.agents.byExternalId(channel, group.jid, id)
     if (heard?.group === group.folder) return { by: heard.senderName, text: quotedFrom(heard.text, text) }
     const isHeard = sender !== undefined && mayWrite(group, channel, { sender })

@@ -2,7 +2,7 @@ import { type AnyCommand, commandSchema, type Outcome, type Refusal, refusal } f
 import { quoted } from '../base/visible-text.ts'
 import { titleContext } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
-import { textMessage } from '../store/text-message.ts'
+import { hostMessage } from '../store/text-message.ts'
 import type { PairingRow, Store } from '../store/types.ts'
 import { newCode } from './approvals/code.ts'
 import type { Incoming } from './channels/types.ts'
@@ -63,7 +63,7 @@ export function createPairing(options: PairingOptions): Pairing {
     const main = store.groups().find(group => group.main)
     if (!main) return
     store.transaction(transaction =>
-      transaction.insertMessage(textMessage(positions.next(), { folder: main.folder, jid }, text, now())),
+      transaction.insertMessage(hostMessage(positions.next(), { folder: main.folder, jid }, text, now())),
     )
     options.said()
   }

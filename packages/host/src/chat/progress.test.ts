@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../testing/src/until.ts'
-import { groupOf, openChats } from './channels/testing.ts'
+import { groupOf, openChats, saying } from './channels/testing.ts'
 import { type Channel, type Delivered, DeliveryError, type Outgoing } from './channels/types.ts'
 import { createOutbox } from './outbox/outbox.ts'
 
@@ -56,7 +56,7 @@ async function open(more: Partial<Channel> & { progressMs?: number; isFixed?: bo
     /** the agent's answer, as a session stores it */
     async answer(text: string, attachments?: { id: string; name: string; type: string; bytes: number }[]) {
       const message = chats.progress.replacing({
-        ...{ id: positions.next(), group: 'main', jid: 'chat:main', kind: 'text', text },
+        ...{ id: positions.next(), group: 'main', jid: 'chat:main', author: 'agent', kind: 'text', text },
         ...{ sender: null, speech: null, messageId: null, createdAt: Date.now() },
         ...(attachments && { attachments }),
       })
@@ -80,6 +80,17 @@ test('what an agent does is one message that changes, and then its answer', asyn
   await answer('tomorrow at nine')
   chats.progress.over('main', true)
   expect(texts()).toEqual(['tomorrow at nine'])
+})
+
+test('whoever answers it answers what it became, and not that the agent was at work', async () => {
+  const { works, answer, chats, store } = await open()
+  await works('Bash')
+  await answer('tomorrow at nine')
+  const quote = { id: 'p1', text: 'tomorrow at nine' }
+  chats.inbound.receive('test', saying('chat:main', 'thanks', { quote }))
+  expect(store.agents.incoming({})).toMatchObject([
+    { quote: { senderName: 'you', text: 'tomorrow at nine' } },
+  ])
 })
 
 test('a long answer begins in its place, and files follow', async () => {

@@ -2,7 +2,7 @@ import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { oneLine } from '../base/visible-text.ts'
 import type { Positions } from '../store/positions.ts'
-import { textMessage } from '../store/text-message.ts'
+import { hostMessage } from '../store/text-message.ts'
 import type { NewMessage, Store } from '../store/types.ts'
 import type { Channel } from './channels/types.ts'
 
@@ -59,7 +59,7 @@ export function createProgress(options: ProgressOptions): Progress {
     if (text === work.shown) return
     try {
       const open = store.openProgress(folder)
-      const message = textMessage(positions.next(), { folder, jid: work.jid }, text, now())
+      const message = hostMessage(positions.next(), { folder, jid: work.jid }, text, now())
       put(
         open?.jid === work.jid
           ? { ...message, kind: 'edit', messageId: String(open.id) }
@@ -101,7 +101,7 @@ export function createProgress(options: ProgressOptions): Progress {
       // The agent had nothing to say.
       if (open)
         put({
-          ...textMessage(positions.next(), { folder, jid: open.jid }, 'Done.', now()),
+          ...hostMessage(positions.next(), { folder, jid: open.jid }, 'Done.', now()),
           kind: 'edit',
           messageId: String(open.id),
           replaces: open.id,

@@ -1,7 +1,7 @@
 import type { Group } from '@hatchway/protocol'
 import { newTodo } from '../services/todos.ts'
 import type { Positions } from '../store/positions.ts'
-import { textMessage } from '../store/text-message.ts'
+import { hostMessage } from '../store/text-message.ts'
 import type { NewIncoming, Store } from '../store/types.ts'
 
 /** What a person wants on the list: `todo buy milk`. Undefined: it is about something else. */
@@ -24,7 +24,7 @@ export function createSaidTodos(options: {
       const made = newTodo(content, store.todos(group.folder), limit, new Date(now()))
       const [todo, text] =
         'ok' in made ? [undefined, made.error.message] : [made, `On the list: ${made.content}`]
-      const id = store.noteTodo(said, todo, textMessage(positions.next(), group, text, now()))
+      const id = store.noteTodo(said, todo, hostMessage(positions.next(), group, text, now()))
       if (id !== undefined) options.changed(group.folder)
       return id
     }

@@ -30,7 +30,14 @@ const queue = (named: string | undefined, content: Content, context: CommandCont
   const bytes = Buffer.byteLength(content.text) + Buffer.byteLength(content.speech?.text ?? '')
   const tooMuch = tooManyMessageBytes(group.folder, bytes, context)
   if (tooMuch) return tooMuch
-  transaction.insertMessage({ id: seq, group: group.folder, jid, createdAt: now.getTime(), ...content })
+  transaction.insertMessage({
+    id: seq,
+    group: group.folder,
+    jid,
+    author: actor.kind === 'group' ? 'agent' : 'operator',
+    createdAt: now.getTime(),
+    ...content,
+  })
   context.effect({ kind: 'message_queued' })
   return done({ message_id: String(seq), status: 'queued' })
 }

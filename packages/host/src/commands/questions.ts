@@ -32,6 +32,7 @@ export const askUser = defineCommand({
       id: seq,
       group: group.folder,
       jid: group.jid,
+      author: 'agent',
       kind: 'question',
       text: textOfQuestions(questions, group),
       sender: null,

@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
 import { guardedService, projectRoot } from '../../../testing/src/paths.ts'
 import { until } from '../../../testing/src/until.ts'
-import type { ChannelHost } from '../chat/channels/types.ts'
+import { type ChannelHost, DeliveryError } from '../chat/channels/types.ts'
 import { allCommands } from '../commands/testing.ts'
 import type { ConfigInput } from '../config.ts'
+import { runRow, runStart } from '../runs/run-queue/run-start.ts'
 import { wipedAt } from '../store/contexts.ts'
 import { openStore } from '../store/sqlite.ts'
 import { createContexts } from './contexts.ts'
@@ -140,31 +141,131 @@ async function expectWithheld(
 }
 
 /** A platform that has the chats of all groups, with what it may tell the host. */
-async function onPlatform({ host }: Live): Promise<ChannelHost> {
+async function onPlatform(
+  { host }: Live,
+  send: (message: { jid: string }) => Promise<void> = async () => {},
+): Promise<ChannelHost> {
   const connected = Promise.withResolvers<ChannelHost>()
   await host.chats?.channels.attach({
     name: 'platform',
     messageLimit: 4000,
     reaches: jid => jid.endsWith('@chat'),
     connect: async given => connected.resolve(given),
-    send: async ({ id }) => `p${id}`,
+    async send(message) {
+      await send(message)
+      return `p${message.id}`
+    },
   })
   await host.chats?.connect()
   return connected.promise
 }
 const ann = { sender: 'ann', senderName: 'Ann', at: 1 }
+/** The platform's id of a message, once the chat has it. */
+const delivered = async ({ host: { store } }: Live, id: number) => {
+  await until('it is delivered', () => store.messages({ after: id - 1, limit: 1 })[0]?.status === 'sent')
+  return `p${id}`
+}
 /** Says something in a group's chat by its agent; the platform's id of it. */
 const saidBy = async (live: Live, folder: string, payload: object) => {
   const { message_id } = await done(live, folder, 'send_message', payload)
-  const id = Number(message_id)
-  await until(
-    'it is delivered',
-    () => live.host.store.messages({ after: id - 1, limit: 1 })[0]?.status === 'sent',
-  )
-  return `p${id}`
+  return delivered(live, Number(message_id))
 }
 const heardBy = ({ host }: Live, folder: string) =>
   JSON.stringify(host.store.agents.incoming({ group: folder }))
+
+/** All that a group's agent is told when its turn, in which this happened, was interrupted and begins anew. */
+const toldAfter = async (
+  { host: { store }, config }: Live,
+  folder: string,
+  happening: () => Promise<void>,
+) => {
+  const { agents } = store
+  const group = store.group(folder)
+  if (!group) throw new Error(`there is no group ${folder}`)
+  const said = { group: folder, jid: group.jid, channel: 'platform', externalId: null, text: 'go on' }
+  const id = agents.receive({ ...said, ...ann, status: 'waiting', createdAt: Date.now() }) ?? 0
+  const begin = (run: string) => {
+    const rows = agents.incoming({ group: folder, status: 'waiting' })
+    const isKept = { wipedAt: (of: string) => Number(store.meta(wipedAt(of)) ?? 0), now: Date.now }
+    const lately = () => store.latestMessages({ group: folder, limit: 100, characters: 1_000_000 }).rows
+    const given = { id: run, group, rows, job: undefined }
+    return { given, start: runStart({ config, store: agents, lately, ...isKept }, given, []) }
+  }
+  const { given, start } = begin(`${folder}-1`)
+  agents.insertRun(runRow(given, start, Date.now()), [id])
+  await happening()
+  agents.giveBack(start.run_id)
+  agents.updateRun(start.run_id, { status: 'failed', endedAt: Date.now() })
+  const again = begin(`${folder}-2`).start
+  expect(again.notices?.join()).toContain('was interrupted')
+  return JSON.stringify(again)
+}
+
+/** Somebody whose every word is a stranger's asks to be let in; the message that the operator gets in main's chat. */
+const askToBeLetIn = ({ host }: Live, asker = `${marker}@chat`) => {
+  const eve = { sender: marker, senderName: marker, at: 1 }
+  host.chats?.pairing.asked('platform', { jid: asker, ...eve, text: marker })
+  const request = host.store
+    .messages({})
+    .find(({ jid, text }) => jid === 'main@chat' && text.includes(marker))
+  if (!request) throw new Error('the operator is not asked')
+  return request
+}
+async function expectNameWithheld() {
+  const live = await openForTest()
+  await onPlatform(live)
+  askToBeLetIn(live, 'eve@chat')
+  await live.host.chats?.pairing.approve('eve@chat', { folder: 'eve' }, 'operator')
+  expect(live.host.store.group('eve')?.name).toBe(marker)
+  await expectWithheld(live)
+}
+async function expectRequestNotQuoted() {
+  const live = await openForTest()
+  const platform = await onPlatform(live)
+  const { id: request, text } = askToBeLetIn(live)
+  const id = await delivered(live, request)
+  const quote = { id, text }
+  await platform.receive({ jid: 'main@chat', ...ann, text: 'who is this?', quote })
+  await platform.reacted({ jid: 'main@chat', ...ann, to: id, emoji: '🎉' })
+  expect(heardBy(live, 'main')).toMatch(/who is this.*🎉/)
+  expect(heardBy(live, 'main')).not.toContain(marker)
+}
+async function expectRequestNotTold() {
+  const live = await openForTest()
+  // Their own server may refuse what we answer them, in words of theirs.
+  const send = async ({ jid }: { jid: string }) => {
+    if (jid.includes(marker)) throw new DeliveryError(marker, { isFinal: true })
+  }
+  await onPlatform(live, send)
+  const told = await toldAfter(live, 'main', async () => {
+    askToBeLetIn(live)
+    await saidBy(live, 'main', { text: 'giraffe' })
+    await until('the answer has failed', () => live.host.store.messages({ status: 'failed' }).length > 0)
+  })
+  // What its own agent said meanwhile it is told.
+  expect(told).toContain('giraffe')
+  expect(told).not.toContain(marker)
+  expect(heardBy(live, 'main')).not.toContain(marker)
+}
+
+/** How a card ended is told to people by the host, where they do not see it change. */
+async function expectHostsWordsNotTheAgents() {
+  const live = await openForTest()
+  const platform = await onPlatform(live)
+  const ending = () => live.host.store.messages({}).find(({ text }) => text.includes(marker))
+  const told = await toldAfter(live, 'boss', async () => {
+    await read(live, 'boss', 'read_page')
+    const id = send(live, 'boss', 'register_group', newGroup)
+    approvals(live).decide(await asked(live, id), { decision: 'deny', words: marker })
+    await answered(live, 'boss', id)
+    expect(ending()?.text).toContain('has said no')
+  })
+  expect(told).toContain('You had sent nothing yet.')
+  const id = await delivered(live, ending()?.id ?? 0)
+  await platform.receive({ jid: 'boss@chat', ...ann, text: 'why?', quote: { id, text: marker } })
+  expect(heardBy(live, 'boss')).toContain('"senderName":"Hatchway"')
+  expect(heardBy(live, 'boss')).not.toContain(marker)
+}
 
 type Field = [name: string, payload: (text: string) => object]
 interface Row {
@@ -379,13 +480,9 @@ const rows: Record<string, Row> = {
   },
   'who asks to be let in': {
     async in() {
-      const live = await openForTest()
-      await onPlatform(live)
-      const pairing = live.host.chats?.pairing
-      pairing?.asked('platform', { jid: 'eve@chat', ...ann, senderName: marker, text: 'hi' })
-      await pairing?.approve('eve@chat', { folder: 'eve' }, 'operator')
-      expect(live.host.store.group('eve')?.name).toBe(marker)
-      await expectWithheld(live)
+      await expectNameWithheld()
+      await expectRequestNotQuoted()
+      await expectRequestNotTold()
     },
   },
   '`sender`, as the name of a bot': {
@@ -452,6 +549,7 @@ const rows: Record<string, Row> = {
           marker,
         )
       }
+      await expectHostsWordsNotTheAgents()
     },
   },
 }

@@ -117,7 +117,7 @@ const openRig = (play: (agent: Agent, run: number) => void = () => {}) => {
           timezone: 'UTC',
           now: () => new Date(),
         }),
-      message: (to, text) => textMessage(++messages, to, text, Date.now()),
+      message: (to, text, author) => ({ ...textMessage(++messages, to, text, Date.now()), author }),
       said: () => failIf(broken.listeners),
       turnStopped: () => failIf(broken.listeners),
       typing: () => failIf(broken.listeners),

@@ -141,10 +141,11 @@ const openRig = async (
       result: null,
       error: null,
     },
-    say: text => ({
+    say: (text, author) => ({
       id: ++messages,
       group: 'family',
       jid: 'family@chat',
+      author,
       kind: 'text',
       text,
       sender: null,

@@ -30,17 +30,14 @@ export const interruptedRuns = (
 }
 
 /** What the agent said in these runs, after the first of the messages that it is given again. */
-/** what the host shows people, not the agent's words */
-const notSaid: ReadonlySet<string> = new Set(['approval', 'edit', 'progress'])
-
 export const sentIn = (
   runs: readonly RunRow[],
   since: number,
   messages: readonly MessageRow[],
 ): readonly MessageRow[] =>
   messages.filter(
-    ({ kind, createdAt }) =>
-      !notSaid.has(kind) &&
+    ({ author, createdAt }) =>
+      author === 'agent' &&
       runs.some(
         ({ startedAt, endedAt }) =>
           createdAt >= Math.max(startedAt, since) && createdAt <= (endedAt ?? createdAt),

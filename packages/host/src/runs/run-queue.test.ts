@@ -158,10 +158,11 @@ const openRig = async (
           timezone: 'UTC',
           now: () => new Date(),
         }),
-      message: (group, text) => ({
+      message: (group, text, author) => ({
         id: ++messages,
         group: group.folder,
         jid: group.jid,
+        author,
         kind: 'text',
         text,
         sender: null,
@@ -315,7 +316,7 @@ test.each([
     const sends = async (text: string, id: number) =>
       rig.store.transaction(transaction =>
         transaction.insertMessage({
-          ...{ id, group: 'family', jid: 'family@chat', kind: 'text', text, sender: null },
+          ...{ id, group: 'family', jid: 'family@chat', author: 'agent', kind: 'text', text, sender: null },
           ...{ speech: null, messageId: null, createdAt: Date.now() },
         }),
       )

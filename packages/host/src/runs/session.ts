@@ -122,7 +122,7 @@ export function startSession(options: SessionOptions): Session {
     },
     stopTurn(by) {
       if (!lifecycle.hasTurn()) return false
-      answers.finishTurn(ledger.wholeTurn(), `Stopped by ${by}.`, 'stopped')
+      answers.finishTurn(ledger.wholeTurn(), `Stopped by ${by}.`, 'host', 'stopped')
       transcript.add('notice', `${by} stopped the turn.`)
       lifecycle.stopTurn(by)
       return true

@@ -117,6 +117,7 @@ const message = (id: number): NewMessage => ({
   id,
   group: 'a',
   jid: 'a@chat',
+  author: 'agent',
   kind: 'text',
   text: `m-${id}`,
   sender: null,

@@ -25,6 +25,7 @@ const writePair = (store: ReturnType<typeof open>['store'], id: number, text: st
         id: id * 2 + part,
         group: half,
         jid: 'chat:1',
+        author: 'agent',
         kind: 'text',
         text,
         sender: null,

@@ -123,6 +123,37 @@ test('what runs of their own had read, and results that are there, belong to the
   expect(opened.prepare("SELECT context FROM taints WHERE context LIKE 'result:%'").all()).toEqual([])
 })
 
+test('cards, and requests of people to be let in, are the host’s words after an upgrade, and all else the agent’s', () => {
+  const opened = database()
+  const known = readMigrations()
+  const before = known.findIndex(({ sql }) => sql.includes('ADD COLUMN author'))
+  migrate(opened, known.slice(0, before))
+  const request = [
+    '"Eve" (telegram "42") asks to talk to me, in a chat of their own: "telegram:42".',
+    'To let them in, write: pair BXJTM-ZTHBR FOLDER (and a trigger word, if I should answer only when called)',
+    'To refuse, write: refuse BXJTM-ZTHBR',
+  ].join('\n')
+  const rows = [
+    ['text', 'hello'],
+    ['text', request],
+    ['approval', 'allow it?'],
+    ['edit', 'allowed'],
+    ['progress', 'Working…'],
+    ['question', 'which?'],
+    ['reaction', '👍'],
+  ] as const
+  const insert = opened.prepare(
+    `INSERT INTO messages (group_folder, jid, kind, text, status, attempts, next_attempt_at, created_at)
+     VALUES ('main', 'main@chat', ?, ?, 'sent', 1, 0, 0)`,
+  )
+  for (const row of rows) insert.run(...row)
+  migrate(opened)
+  const authors = opened.prepare('SELECT author FROM messages ORDER BY id').all()
+  expect(authors.map(({ author }) => author)).toEqual([
+    ...['agent', 'host', 'host', 'host', 'host', 'agent', 'agent'],
+  ])
+})
+
 test('a store of a newer version is left alone, with a sentence that says what to do', () => {
   const path = join(folder(), 'hatchway.db')
   const opened = firstVersion(path)

@@ -65,6 +65,7 @@ const message = (id: number): NewMessage => ({
   id,
   group: 'a',
   jid: 'a@chat',
+  author: 'agent',
   kind: 'text',
   text: `m-${id}`,
   sender: null,
@@ -200,7 +201,7 @@ async function elsewhere(path: string, limit: string, script: string, untilLines
     const say = text => require('node:fs').writeSync(1, text + '\\n')
     const { createRequire } = await import('node:module')
     const require = createRequire(import.meta.url)
-    const message = (id, text) => ({ id, group: 'a', jid: 'a@chat', kind: 'text', text, sender: null, speech: null, messageId: null, createdAt: id })
+    const message = (id, text) => ({ id, group: 'a', jid: 'a@chat', author: 'agent', kind: 'text', text, sender: null, speech: null, messageId: null, createdAt: id })
     const insert = (id, text) => store.transaction(transaction => transaction.insertMessage(message(id, text)))
     ${script}
   `

@@ -1,7 +1,7 @@
 import type { Group } from '@hatchway/protocol'
 import type { NewMessage } from './types.ts'
 
-/** What the host or a group's agent says in the group's own chat. */
+/** What a group's agent says in the group's own chat. */
 export const textMessage = (
   id: number,
   { folder, jid }: Pick<Group, 'folder' | 'jid'>,
@@ -11,10 +11,17 @@ export const textMessage = (
   id,
   group: folder,
   jid,
+  author: 'agent',
   kind: 'text',
   text,
   sender: null,
   speech: null,
   messageId: null,
   createdAt,
+})
+
+/** What the host itself says there: the group's agent is not told it as words of its own. */
+export const hostMessage = (...given: Parameters<typeof textMessage>): NewMessage => ({
+  ...textMessage(...given),
+  author: 'host',
 })

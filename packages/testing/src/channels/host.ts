@@ -116,7 +116,17 @@ export async function openHost(options: {
       const id = positions.next()
       store.transaction(transaction =>
         transaction.insertMessage({
-          ...{ id, group, jid, kind: 'text', text, sender: null, speech: null, messageId: null },
+          ...{
+            id,
+            group,
+            jid,
+            author: 'agent',
+            kind: 'text',
+            text,
+            sender: null,
+            speech: null,
+            messageId: null,
+          },
           createdAt: Date.now(),
           ...more,
         }),

@@ -3,7 +3,7 @@ import { refused } from '../../base/outcome.ts'
 import { isStorageFailure } from '../../base/storage-failure.ts'
 import { quoted } from '../../base/visible-text.ts'
 import { digestOf, type Held } from '../../guard/guard.ts'
-import { textMessage } from '../../store/text-message.ts'
+import { hostMessage } from '../../store/text-message.ts'
 import type { ApprovalRow, RequestRow } from '../../store/types.ts'
 import type { Approvals, ApprovalsOptions } from './approvals.ts'
 import { chatFor, deciders } from './approvers.ts'
@@ -66,7 +66,7 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
     const text = `${whose}${textOfApproval(row, about)}`
     store.transaction(transaction => {
       transaction.insertMessage({
-        ...textMessage(row.messageId, { folder: group.folder, jid: row.jid }, text, row.createdAt),
+        ...hostMessage(row.messageId, { folder: group.folder, jid: row.jid }, text, row.createdAt),
         kind: 'approval',
       })
       transaction.insertApproval(row)

@@ -2,7 +2,7 @@ import type { Outcome } from '@hatchway/protocol'
 import { refused } from '../../base/outcome.ts'
 import { visible } from '../../base/visible-text.ts'
 import { digestOf } from '../../guard/guard.ts'
-import { textMessage } from '../../store/text-message.ts'
+import { hostMessage } from '../../store/text-message.ts'
 import type { ApprovalRow, ApprovalStatus, Ending, NewIncoming, Transaction } from '../../store/types.ts'
 import type { Approvals, ApprovalsOptions, Settled, Spoken } from './approvals.ts'
 import { nameOf, type Person, whoIs } from './approvers.ts'
@@ -37,7 +37,7 @@ export function createDecisions(
   const announce = (transaction: Transaction, row: ApprovalRow) => {
     if (options.showsCards(row.jid)) return
     const text = `${endingOf(row)} (To ${row.action.summary})`
-    transaction.insertMessage(textMessage(positions.next(), { folder: row.group, jid: row.jid }, text, now()))
+    transaction.insertMessage(hostMessage(positions.next(), { folder: row.group, jid: row.jid }, text, now()))
   }
 
   /** Its request is over, by whatever way. */

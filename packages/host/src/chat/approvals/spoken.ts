@@ -1,5 +1,5 @@
 import { refusal } from '@hatchway/protocol'
-import { textMessage } from '../../store/text-message.ts'
+import { hostMessage } from '../../store/text-message.ts'
 import type { NewIncoming } from '../../store/types.ts'
 import type { Approvals, ApprovalsOptions } from './approvals.ts'
 import { deciders, isShownIn, mayDecide, nameOf, showsOthers } from './approvers.ts'
@@ -25,7 +25,7 @@ export function createSpoken(options: ApprovalsOptions, settle: Decisions['settl
       const id = transaction.hear(said)
       if (id !== undefined) {
         const chat = { folder: said.group, jid: said.jid }
-        transaction.insertMessage(textMessage(positions.next(), chat, text, now()))
+        transaction.insertMessage(hostMessage(positions.next(), chat, text, now()))
       }
       return id
     })

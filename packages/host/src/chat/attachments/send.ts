@@ -171,8 +171,8 @@ function commit(
     // It was taken back, or its time was up.
     if (!transaction.answerRequest(context.seq, outcome, at)) return undefined
     const { jid, text, sender = null, speech = null } = input
-    const message = { id, group: folder, jid, kind: 'text', text, sender, speech, messageId: null } as const
-    transaction.insertMessage({ ...message, attachments: copies, createdAt: at })
+    const words = { author: 'agent', kind: 'text', text, sender, speech, messageId: null } as const
+    transaction.insertMessage({ id, group: folder, jid, ...words, attachments: copies, createdAt: at })
     for (const file of copies) {
       transaction.insertFile({ ...file, group: folder, jid, direction: 'out', message: id, createdAt: at })
     }

@@ -55,6 +55,7 @@ async function open(config: ConfigInput = {}) {
           id,
           group: folder,
           jid: `chat:${folder}`,
+          author: 'agent' as const,
           kind: 'text' as const,
           text,
           sender: null,

@@ -63,6 +63,7 @@ async function open(channels: readonly Channel[], intakeIsBusy = () => false) {
         id,
         group: 'family',
         jid,
+        author: 'agent',
         kind: 'text',
         text,
         sender: null,

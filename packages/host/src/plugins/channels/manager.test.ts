@@ -33,6 +33,7 @@ test('what is for a channel that was added waits until it is open, and fails whe
           id: 1,
           group: 'main',
           jid: 'telegram:1',
+          author: 'agent',
           kind: 'text',
           text: 'hello',
           sender: null,

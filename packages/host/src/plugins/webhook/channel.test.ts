@@ -19,6 +19,7 @@ const message: MessageRow = {
   id: 7,
   group: 'shop',
   jid: 'webhook:shop',
+  author: 'agent',
   kind: 'text',
   text: 'Hello — 👋',
   sender: 'Ann',

@@ -34,9 +34,9 @@ export function openSession(
     input: options.inputBox(group),
     store,
     run: runRow(run, start, now()),
-    say(text) {
+    say(text, author) {
       if (!isRegistered()) return undefined
-      const message = options.message(group, text)
+      const message = options.message(group, text, author)
       return job === undefined ? (options.progress?.replacing(message) ?? message) : message
     },
     said: options.said,

@@ -23,8 +23,11 @@ const runsChecked = 10
 
 export const isIsolated = ({ job }: Pick<NewRun, 'job'>): boolean => job?.task.context_mode === 'isolated'
 
+/** What has to be known for it. */
+type Known = Pick<RunQueueOptions, 'config' | 'store' | 'instructions' | 'lately' | 'wipedAt' | 'now'>
+
 /** The document that the run begins with. */
-export function runStart(options: RunQueueOptions, run: NewRun, refusals: readonly string[]): RunStart {
+export function runStart(options: Known, run: NewRun, refusals: readonly string[]): RunStart {
   const { config, store } = options
   const { group, rows, job } = run
   const settings = config.groups[group.folder]
@@ -79,7 +82,7 @@ export const runRow = ({ group, job }: NewRun, start: RunStart, startedAt: numbe
 
 /** What was said without calling the agent, before the last message that calls it. */
 function contextOf(
-  { store, wipedAt }: RunQueueOptions,
+  { store, wipedAt }: Pick<Known, 'store' | 'wipedAt'>,
   { group, rows, job }: NewRun,
 ): readonly IncomingRow[] {
   if (job) return []
@@ -93,7 +96,7 @@ function contextOf(
 }
 
 /** Whoever has sent half of an answer must not send it twice. */
-function interruption(options: RunQueueOptions, { group, rows }: NewRun): readonly string[] {
+function interruption(options: Known, { group, rows }: NewRun): readonly string[] {
   const { folder, jid } = group
   const since = options.wipedAt?.(folder) ?? 0
   const lately = options.store

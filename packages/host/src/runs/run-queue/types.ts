@@ -39,7 +39,7 @@ export interface RunQueueOptions {
   inputBox(group: Group): InputBox
   /** what the group's agent is told beside the instructions of the configuration */
   instructions?(folder: string): readonly string[]
-  message(group: Group, text: string): NewMessage
+  message(group: Group, text: string, author: 'agent' | 'host'): NewMessage
   /** a message to people is stored */
   said(): void
   /** the agent had to be ended to stop its turn: its next run has to be told */

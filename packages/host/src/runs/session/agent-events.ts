@@ -35,15 +35,14 @@ export function createAgentEvents(
   /** How many inputs the result answered. */
   const storeResult = (text: string | null, saidAt: number | undefined): number => {
     isInterrupted = lifecycle.withdrawRequest() || isInterrupted
-    const isEmpty = text === null || text.trim() === ''
-    const words =
-      isInterrupted && isEmpty
-        ? `I was interrupted, as that took more than ${options.limits.runMs / 1000} s.`
-        : text
+    const isSilent = isInterrupted && (text === null || text.trim() === '')
+    const words = isSilent
+      ? `I was interrupted, as that took more than ${options.limits.runMs / 1000} s.`
+      : text
     // Its inputs have their answer: that a person stopped them.
     const isStopped = ledger.isStopped()
     const turn = ledger.turn(words, options.protocol.namesUsed ? [] : options.input.taken(saidAt))
-    const answered = answers.finishTurn(turn, isStopped ? null : words)
+    const answered = answers.finishTurn(turn, isStopped ? null : words, isSilent ? 'host' : 'agent')
     isInterrupted = false
     if (isStopped) transcript.add('notice', 'A result about stopped messages is not passed on.')
     return answered

@@ -3,19 +3,24 @@ import type { SessionParts } from './types.ts'
 
 /** Stores what the agent says. An answer and the inputs that it answers are one commit. */
 export interface Answers {
-  /** Ends a turn; how many inputs it answered. Throws, with nothing done, if the store fails. */
-  finishTurn(turn: Turn, text: string | null, how?: 'stopped'): number
+  /**
+   * Ends a turn with words of the agent, or of the host about it; how many inputs it answered. Throws, with nothing done,
+   * if the store fails.
+   */
+  finishTurn(turn: Turn, text: string | null, author: Author, how?: 'stopped'): number
   /** Says something in the middle of a turn; whether it was said. Throws, with nothing done, if the store fails. */
   sayMeanwhile(text: string): boolean
 }
+
+type Author = 'agent' | 'host'
 
 const resultKept = 2000
 const messageLimit = 1_000_000
 
 export function createAnswers({ options, ledger, report, transcript, calls }: SessionParts): Answers {
   /** false: the run has ended in the store, and nothing is said */
-  const commit = (usedIds: readonly number[], text: string | undefined) => {
-    const message = text === undefined ? undefined : options.say(text)
+  const commit = (usedIds: readonly number[], text: string | undefined, author: Author) => {
+    const message = text === undefined ? undefined : options.say(text, author)
     const isStored = options.store.finishTurn({
       runId: options.start.run_id,
       group: options.group.folder,
@@ -28,9 +33,9 @@ export function createAnswers({ options, ledger, report, transcript, calls }: Se
   }
 
   return {
-    finishTurn(turn, text, how) {
+    finishTurn(turn, text, author, how) {
       const words = wordsIn(text)
-      const { isStored, isSaid } = commit(turn.rowIds, words)
+      const { isStored, isSaid } = commit(turn.rowIds, words, author)
       // From here on nothing may throw: the same result would be handled again, and said twice.
       ledger.record(turn, how)
       if (!isStored) return 0
@@ -46,7 +51,7 @@ export function createAnswers({ options, ledger, report, transcript, calls }: Se
     },
     sayMeanwhile(text) {
       const words = wordsIn(text)
-      if (words === undefined || !commit([], words).isSaid) return false
+      if (words === undefined || !commit([], words, 'agent').isSaid) return false
       transcript.keep('text', words)
       calls.said()
       return true

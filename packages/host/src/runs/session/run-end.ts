@@ -86,13 +86,13 @@ async function storeEnd(parts: EndingParts, failure: string | undefined): Promis
     const mayTryAgain = report.endedByHost || parts.sandbox.hadNoRoom()
     if (report.answered || ledger.openCount() === 0 || mayTryAgain) return
     const words = options.giveUp(error)
-    if (words !== undefined) answers.finishTurn(ledger.wholeTurn(), words)
+    if (words !== undefined) answers.finishTurn(ledger.wholeTurn(), words, 'host')
   }
   /** A run that ended as it should has gone through everything it took. */
   const useSilently = () => {
     if (options.protocol.namesUsed && !report.isForgotten) return
     const turn = ledger.lastTurn(options.input.taken())
-    if (turn.answers.length > 0) answers.finishTurn(turn, null)
+    if (turn.answers.length > 0) answers.finishTurn(turn, null, 'agent')
   }
   const write = () => {
     if (failure === undefined) useSilently()

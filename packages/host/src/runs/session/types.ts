@@ -80,8 +80,8 @@ export interface SessionOptions extends SessionListeners {
   input: InputBox
   store: AgentStore
   run: RunRow
-  /** the message that carries the agent's words to people; undefined: its group is gone */
-  say(text: string): NewMessage | undefined
+  /** the message that carries words of the agent, or of the host about it, to people; undefined: its group is gone */
+  say(text: string, author: 'agent' | 'host'): NewMessage | undefined
   /** whether something that the agent asked for waits for a person */
   waitsForPeople?(): boolean
   /** what the host tells the agent with its next follow-up; asking marks it as told */

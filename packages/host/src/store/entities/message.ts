@@ -2,11 +2,16 @@ import { z } from 'zod'
 import { attachmentsSchema } from './file.ts'
 import { instant } from './instant.ts'
 
-/** The outbox: what agents said, until a channel has delivered it (promise 4). */
+/** The outbox: what agents, the operator and the host said, until a channel has delivered it (promise 4). */
 export const messageSchema = z.object({
   id: z.int(),
   group: z.string(),
   jid: z.string(),
+  /**
+   * whose words they are; what the `host` itself says is neither quoted to agents nor told to them as said by them, because
+   * a stranger's name may be in it
+   */
+  author: z.enum(['agent', 'operator', 'host']),
   /**
    * an `edit` changes what an earlier message says: `messageId` is that message's id here; a `progress` shows that an agent
    * is at work, until another message `replaces` it
@@ -40,6 +45,7 @@ export const newMessageSchema = messageSchema.pick({
   id: true,
   group: true,
   jid: true,
+  author: true,
   kind: true,
   text: true,
   sender: true,

@@ -92,7 +92,17 @@ export async function alone(
 }
 
 export const outgoing = (jid: string, text: string, more: Partial<Outgoing> = {}): Outgoing => ({
-  ...{ id: 1, group: 'main', jid, kind: 'text', text, sender: null, speech: null, messageId: null },
+  ...{
+    id: 1,
+    group: 'main',
+    jid,
+    author: 'agent',
+    kind: 'text',
+    text,
+    sender: null,
+    speech: null,
+    messageId: null,
+  },
   ...{ createdAt: 0, status: 'pending', attempts: 1, nextAttemptAt: 0, error: null, sentAt: null },
   ...{ partsSent: 0, partsTotal: 0 },
   ...more,

@@ -409,6 +409,7 @@ describe(`What agents write by e-mail${needs}`, () => {
         id: 7,
         group: 'main',
         jid: platform.direct,
+        author: 'agent',
         kind: 'text',
         text: 'once',
         sender: null,

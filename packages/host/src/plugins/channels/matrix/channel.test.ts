@@ -533,7 +533,17 @@ describe(`Invitations on Matrix${needs}`, () => {
 })
 
 const saying = (jid: string, text: string, id: number, more: Partial<Outgoing> = {}): Outgoing => ({
-  ...{ id, group: 'main', jid, kind: 'text', text, sender: null, speech: null, messageId: null },
+  ...{
+    id,
+    group: 'main',
+    jid,
+    author: 'agent',
+    kind: 'text',
+    text,
+    sender: null,
+    speech: null,
+    messageId: null,
+  },
   ...{
     status: 'pending',
     attempts: 0,
