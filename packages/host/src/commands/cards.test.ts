@@ -1,5 +1,6 @@
-import { type CommandType, commandTypes } from '@hatchway/protocol'
+import { type CommandType, commandTypes, payloads } from '@hatchway/protocol'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { syncTraits } from '../plugins/worktrees/command.ts'
 import type { Repo } from '../plugins/worktrees/settings.ts'
 import { openTestbed } from './testing.ts'
@@ -7,7 +8,7 @@ import type { HostRules } from './types.ts'
 
 /**
  * What people are shown of a command that is held. Every field that the command has is among it, and what the host adds
- * by itself. A new command has to be put into one of these two lists.
+ * by itself. A new command has to be put into one of these two lists, and a new field into the example of its command.
  */
 const task = { prompt: 'water the plants', schedule_type: 'cron', schedule_value: '0 9 * * *' }
 const job = { name: 'backup', command: 'tar c .', cwd: '/srv', user: 'ann', timeout_seconds: 77 }
@@ -36,11 +37,22 @@ const guarded: Partial<Record<CommandType, Guarded>> = {
       script: 'true',
       model: 'large',
       task_id: 't-9',
+      timezone: 'Asia/Tokyo',
     },
-    adds: { group: 'family', timezone: 'Europe/Berlin' },
+    adds: { group: 'family' },
   },
   update_task: {
-    payload: { task_id: 't-1', prompt: 'do not', timezone: 'Asia/Tokyo', status: 'active' },
+    payload: {
+      task_id: 't-1',
+      prompt: 'do not',
+      schedule_type: 'interval',
+      schedule_value: '3600000',
+      context_mode: 'isolated',
+      script: 'true',
+      model: 'large',
+      timezone: 'Asia/Tokyo',
+      status: 'active',
+    },
     adds: { group: 'family', now: { prompt: 'water the plants', schedule_value: '0 9 * * *' } },
   },
   resume_task: { payload: { task_id: 'job-1' }, adds: { ...job, now: { schedule_value: '0 9 * * *' } } },
@@ -57,8 +69,7 @@ const guarded: Partial<Record<CommandType, Guarded>> = {
   },
   unregister_group: { payload: { jid: 'chat:family' }, adds: { folder: 'family', name: 'The family' } },
   schedule_host_job: {
-    payload: { ...job, schedule_type: 'cron', schedule_value: '0 3 * * *' },
-    adds: { timezone: 'Europe/Berlin' },
+    payload: { ...job, schedule_type: 'cron', schedule_value: '0 3 * * *', timezone: 'Asia/Tokyo' },
   },
   create_periodic_agent: {
     payload: {
@@ -67,8 +78,9 @@ const guarded: Partial<Record<CommandType, Guarded>> = {
       prompt: 'read',
       instructions: 'be kind',
       jid: 'chat:news',
+      context_mode: 'isolated',
     },
-    adds: { chat: 'chat:news', folder: 'news', timezone: 'Europe/Berlin', context_mode: 'group' },
+    adds: { chat: 'chat:news', folder: 'news', timezone: 'Europe/Berlin' },
   },
   deploy: { payload: { rebuild: true, resume_prompt: 'go on', head: 'abc', session_id: 's-1' } },
   sync_worktree: { payload: {}, adds: { repo: 'site', branch: 'main', policy: 'merge', push_to: 'origin' } },
@@ -115,36 +127,81 @@ test('every command is in one of the lists', () => {
   expect([...Object.keys(guarded), ...others].sort()).toEqual([...commandTypes].sort())
 })
 
+/** Every field of a payload, and of what is within it: `speech.title`. */
+function fieldsOf(schema: z.ZodType): string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault)
+    return fieldsOf(schema.unwrap() as z.ZodType)
+  if (schema instanceof z.ZodArray) return fieldsOf(schema.element as z.ZodType)
+  if (!(schema instanceof z.ZodObject)) return []
+  return Object.entries<z.ZodType>(schema.shape).flatMap(([name, inner]) => [
+    name,
+    ...fieldsOf(inner).map(below => `${name}.${below}`),
+  ])
+}
+const isIn = (value: unknown, path: readonly string[]): boolean => {
+  const [name, ...rest] = path
+  if (name === undefined) return true
+  if (Array.isArray(value)) return value.some(each => isIn(each, path))
+  return typeof value === 'object' && value !== null && name in value && isIn(value[name as never], rest)
+}
+
+test('the example of every held command has all fields that the command can have', () => {
+  const missing = Object.entries(guarded).flatMap(([type, { payload }]) =>
+    fieldsOf(payloads[type as CommandType])
+      .filter(field => !isIn(payload, field.split('.')))
+      .map(field => `${type}.${field}`),
+  )
+  expect(missing).toEqual([
+    // It cannot stand beside `jid`, whose group is shown in its place.
+    'schedule_task.group',
+    // With it, the command is refused whatever people say.
+    'register_group.mounts_requested',
+  ])
+})
+
+/** The request that is stored when main asks for this and a person has to decide. */
+async function hold(type: CommandType, payload: Record<string, unknown>): Promise<unknown> {
+  using testbed = openTestbed({
+    host,
+    guard,
+    request: { seq: 1, reply: null },
+    repositoryOf: () => repository,
+    jobs: { settle: settled => settled },
+  })
+  await testbed.add({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'nanoclaw' })
+  await testbed.add({
+    folder: 'family',
+    jid: 'chat:family',
+    name: 'The family',
+    main: false,
+    dialect: 'hatchway',
+  })
+  await testbed.ask('operator', 'schedule_task', { ...task, group: 'family', task_id: 't-1' })
+  testbed.store.transaction(transaction => {
+    const made = transaction.task('t-1')
+    if (made) transaction.insertTask({ ...made, id: 'job-1', group: 'main', status: 'paused', job })
+    transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', 0)
+  })
+  const { effects } = await testbed.ask('main', type, payload)
+  return effects.flatMap(effect => (effect.kind === 'request_stored' ? [effect.request] : []))[0]
+}
+const showing = (payload: Record<string, unknown>) => ({ kind: 'held', input: { action: { payload } } })
+
 for (const [type, { payload, adds = {} }] of Object.entries(guarded)) {
   test(`all that ${type} would do is shown`, async () => {
-    using testbed = openTestbed({
-      host,
-      guard,
-      request: { seq: 1, reply: null },
-      repositoryOf: () => repository,
-      jobs: { settle: settled => settled },
-    })
-    await testbed.add({ folder: 'main', jid: 'chat:main', name: 'Main', main: true, dialect: 'nanoclaw' })
-    await testbed.add({
-      folder: 'family',
-      jid: 'chat:family',
-      name: 'The family',
-      main: false,
-      dialect: 'hatchway',
-    })
-    await testbed.ask('operator', 'schedule_task', { ...task, group: 'family', task_id: 't-1' })
-    testbed.store.transaction(transaction => {
-      const made = transaction.task('t-1')
-      if (made) transaction.insertTask({ ...made, id: 'job-1', group: 'main', status: 'paused', job })
-      transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', 0)
-    })
-    const { effects } = await testbed.ask('main', type as CommandType, payload)
-    const [held] = effects.flatMap(effect => (effect.kind === 'request_stored' ? [effect.request] : []))
     const { jid, ...rest } = payload
     const shown = { ...rest, ...(jid === undefined || 'chat' in adds ? {} : { jid }), ...adds }
-    expect(held).toMatchObject({ kind: 'held', input: { action: { payload: shown } } })
+    expect(await hold(type as CommandType, payload)).toMatchObject(showing(shown))
   })
 }
+
+test('what is left out is shown as the host would take it', async () => {
+  const zone = { timezone: 'Europe/Berlin' }
+  const hostJob = { ...job, schedule_type: 'cron', schedule_value: '0 3 * * *' }
+  expect(await hold('schedule_host_job', hostJob)).toMatchObject(showing(zone))
+  const foreignTask = { ...task, jid: 'chat:family' }
+  expect(await hold('schedule_task', foreignTask)).toMatchObject(showing({ ...zone, context_mode: 'group' }))
+})
 
 test('an address is kept in one form, and one with what nobody sees is none', async () => {
   using testbed = openTestbed({})
