@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, createServer, Socket } from 'node:net'
 import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../testing/src/until.ts'
-import { addressOf, createConnections } from './connections.ts'
+import { addressOf, type ConnectionLimits, createConnections } from './connections.ts'
 import { createHttpFor, type Times } from './http.ts'
 import { begin, byPassword, openDaemon, people, send } from './testing.ts'
 
@@ -57,6 +58,61 @@ test('where all addresses together have too many, the one with the most makes ro
   expect(openOf(more)).toBe(30)
   expect(openOf(flood)).toBe(40)
   expect((await send({ port }, '/healthz')).status).toBe(200)
+})
+
+/** Connections from addresses that this machine does not have. */
+function madeUp(limits: ConnectionLimits) {
+  const connections = createConnections(limits)
+  let ports = 0
+  return {
+    /** whether it was admitted, and the connection */
+    from(address: string, { isAnswering = false } = {}) {
+      const socket = new Socket()
+      ports += 1
+      Object.defineProperties(socket, { remoteAddress: { value: address }, remotePort: { value: ports } })
+      const isAdmitted = connections.admit(socket)
+      if (isAnswering) {
+        const request = new IncomingMessage(socket)
+        request.complete = true
+        connections.follow(request, new ServerResponse(request))
+      }
+      return { isAdmitted, socket }
+    },
+  }
+}
+const outsider = (n: number) => `192.0.2.${n}`
+const stay = ({ isAdmitted, socket }: { isAdmitted: boolean; socket: Socket }) =>
+  isAdmitted && !socket.destroyed
+
+test('while others hold all connections, this machine’s own get in, and as many as are reserved', () => {
+  for (const isAnswering of [false, true]) {
+    const { from } = madeUp({ total: 4, perAddress: 4, reserve: 2 })
+    const others = [1, 2, 3, 4].map(n => from(outsider(n), { isAnswering }))
+    const own = [from('127.0.0.1', { isAnswering }), from('::1', { isAnswering })]
+    expect([...others, ...own].map(stay)).toEqual(Array(6).fill(true))
+  }
+})
+
+test('others never get what is reserved for this machine, used or not', () => {
+  const { from } = madeUp({ total: 4, perAddress: 4, reserve: 2 })
+  const others = [1, 2, 3, 4].map(n => from(outsider(n), { isAnswering: true }))
+  expect(from(outsider(5)).isAdmitted).toBe(false)
+  // Idle, and from the address that has the most.
+  const own = [from('127.0.0.1'), from('127.0.0.1')]
+  expect(from(outsider(6)).isAdmitted).toBe(false)
+  expect([...others, ...own].map(stay)).toEqual(Array(6).fill(true))
+  own[0]?.socket.destroy()
+  expect(from(outsider(7)).isAdmitted).toBe(false)
+  expect(from('127.0.0.1').isAdmitted).toBe(true)
+})
+
+test('what this machine’s own have beyond the reserve makes room for others', () => {
+  const { from } = madeUp({ total: 4, perAddress: 10, reserve: 2 })
+  const own = Array.from({ length: 6 }, () => from('127.0.0.1'))
+  const others = Array.from({ length: 5 }, (_, n) => from(outsider(n)))
+  expect(others.every(({ isAdmitted }) => isAdmitted)).toBe(true)
+  expect(own.filter(stay).length).toBe(2)
+  expect(others.filter(stay).length).toBe(4)
 })
 
 test('what is being answered is not ended for another; what is still being sent is', async () => {

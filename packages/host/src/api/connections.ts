@@ -11,6 +11,9 @@ import { isLoopback } from '../config/web.ts'
  * Where there is no room for a new one, the one of its own address that has waited longest goes; where all addresses
  * together have too many, that of the address with the most. What is being answered is never ended for another. So
  * whoever opens connections and stays silent pushes out their own, and nobody else's.
+ *
+ * This machine's own addresses have a reserve, so that its operator gets in whoever else is there. It counts as used
+ * first, and nobody else's connection takes its place; what they have beyond it counts like that of others.
  */
 export interface Connections {
   /** false: there is no room, and it has to go */
@@ -43,11 +46,14 @@ export function createConnections(
   /** by `nameOf`; who has waited longest is first */
   const known = new Map<string, Known>()
   const counts = new Map<string, number>()
+  /** from this machine's own addresses */
+  let own = 0
 
   const isBusy = ({ request }: Known) => request?.complete === true
   const forget = (name: string, { connection, address }: Known) => {
     if (known.get(name)?.connection !== connection) return
     known.delete(name)
+    if (isLoopback(address)) own -= 1
     const left = (counts.get(address) ?? 1) - 1
     if (left === 0) counts.delete(address)
     else counts.set(address, left)
@@ -63,6 +69,13 @@ export function createConnections(
     return false
   }
   const largestFirst = () => [...counts].toSorted(([, a], [, b]) => b - a).map(([address]) => address)
+  const isFull = (isOwn: boolean) =>
+    !(isOwn && own < limits.reserve) && known.size - Math.min(own, limits.reserve) >= limits.total
+  /** Whether one connection was ended that is not in the reserve, or is, for another of this machine's own. */
+  const makeRoomFor = (isOwn: boolean) =>
+    largestFirst().some(
+      address => (isOwn || own > limits.reserve || !isLoopback(address)) && makeRoom(address),
+    )
 
   return {
     admit(connection) {
@@ -70,10 +83,10 @@ export function createConnections(
       if (connection.remoteAddress === undefined) return false
       const name = nameOf(connection)
       const address = addressOf(connection.remoteAddress)
-      const total = limits.total + (isLoopback(address) ? limits.reserve : 0)
+      const isOwn = isLoopback(address)
       const hasRoom =
         ((counts.get(address) ?? 0) < limits.perAddress || makeRoom(address)) &&
-        (known.size < total || largestFirst().some(makeRoom))
+        (!isFull(isOwn) || makeRoomFor(isOwn))
       if (!hasRoom) {
         onRefused(address)
         return false
@@ -81,6 +94,7 @@ export function createConnections(
       const admitted = { connection, address }
       known.set(name, admitted)
       counts.set(address, (counts.get(address) ?? 0) + 1)
+      if (isOwn) own += 1
       connection.once('close', () => forget(name, admitted))
       return true
     },
