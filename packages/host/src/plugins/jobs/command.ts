@@ -1,8 +1,8 @@
 import { type HostJob, type Payload, payloads, type Task } from '@hatchway/protocol'
 import { done, type Refused, refused } from '../../base/outcome.ts'
 import { named } from '../../base/visible-text.ts'
-import { tooManyTasks } from '../../commands/policy/quota.ts'
 import { nextRun, type Schedule } from '../../commands/schedule.ts'
+import { tooManyTasks } from '../../commands/tasks.ts'
 import { type CommandContext, defineCommand } from '../../commands/types.ts'
 import type { JobRules } from './rules.ts'
 
