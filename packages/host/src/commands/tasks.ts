@@ -27,6 +27,21 @@ const save = (task: Task, { transaction, effect }: CommandContext): Outcome => {
   return answer(task)
 }
 
+/** What differs between new tasks. Whatever else a task has begins alike, whoever makes it. */
+type NewTask = Pick<Task, 'id' | 'group' | 'jid' | 'created_by' | 'prompt' | 'context_mode' | 'next_run'> &
+  Schedule &
+  Partial<Pick<Task, 'script' | 'model' | 'job'>>
+
+export const newTask = (about: NewTask, now: Date): Task => ({
+  script: null,
+  model: null,
+  ...about,
+  status: 'active',
+  last_run: null,
+  last_result: null,
+  created_at: now.toISOString(),
+})
+
 type Size = Pick<Task, 'prompt' | 'script' | 'job'>
 
 const bytesOf = ({ prompt, script, job }: Size): number =>
@@ -131,22 +146,21 @@ export const scheduleTask = defineCommand({
     const schedule = { schedule_type, schedule_value, timezone: payload.timezone ?? context.timezone }
     const next = upcoming(schedule, now)
     if ('ok' in next) return next
-    const task: Task = {
-      id: payload.task_id ?? transaction.newTaskId(),
-      group: group.folder,
-      jid: group.jid,
-      created_by: actor.kind === 'group' ? actor.group.folder : group.folder,
-      prompt,
-      script: replaced(null, script),
-      model: replaced(null, model),
-      ...schedule,
-      context_mode,
-      status: 'active',
-      ...next,
-      last_run: null,
-      last_result: null,
-      created_at: now.toISOString(),
-    }
+    const task = newTask(
+      {
+        id: payload.task_id ?? transaction.newTaskId(),
+        group: group.folder,
+        jid: group.jid,
+        created_by: actor.kind === 'group' ? actor.group.folder : group.folder,
+        prompt,
+        script: replaced(null, script),
+        model: replaced(null, model),
+        ...schedule,
+        context_mode,
+        ...next,
+      },
+      now,
+    )
     const tooMany = tooManyTasks(group.folder, task, context)
     if (tooMany) return tooMany
     transaction.insertTask(task)
