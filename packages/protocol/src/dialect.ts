@@ -23,7 +23,7 @@ export const replyAddressSchema = z.object({
 })
 export type ReplyAddress = z.infer<typeof replyAddressSchema>
 
-/** What a dialect makes of a file. `claimedSender` is checked by the policy, never believed. */
+/** What a dialect makes of a file. `claimedSender` is compared with the directory, never believed. */
 export interface Translation {
   dialect: DialectName
   /** the type as the file named it, for people to read */

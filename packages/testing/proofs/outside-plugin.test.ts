@@ -21,7 +21,7 @@ import { until } from '../src/until.ts'
  */
 const run = promisify(execFile)
 const folder = temporaryFolder('outside-plugin')
-const data = join(folder, 'data')
+let data = join(folder, 'data')
 const socket = join(folder, 'desk.sock')
 const env = { HATCHWAY_CONFIG: join(folder, 'hatchway.config.ts'), HATCHWAY_LINES_SOCKET: socket }
 
@@ -36,8 +36,8 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-async function up() {
-  const daemon = launch(data, { env, args: ['--create-main'] })
+async function up(more: Record<string, string> = {}) {
+  const daemon = launch(data, { env: { ...env, ...more }, args: ['--create-main'] })
   onTestFinished(() => daemon.kill())
   await daemon.ready
   return daemon
@@ -103,6 +103,43 @@ test('a killed daemon rings no bell twice, and forgets none', async () => {
   await up()
   for (const { text } of await answers) expect(text).toMatch(/"rang":\s*1/)
   expect(await rings()).toBe(before + ids.length)
+})
+
+test('the guard holds its command, a person is shown all of it, and what they allow is executed once', async () => {
+  // Of its own: what a group has read, it has read for good.
+  data = join(folder, 'guarded')
+  const config = join(folder, 'guarded.config.ts')
+  writeFileSync(
+    config,
+    `import { defineConfig } from 'hatchway/config'
+     import page from './hatchway.config.ts'
+     export default defineConfig({
+       ...page,
+       groups: { main: { containsSecrets: true } },
+       guard: { labels: { roll_dice: { public_source: 'yes' } } },
+     })`,
+  )
+  await up({ HATCHWAY_CONFIG: config })
+  // Its group knows secrets, and has read a stranger's words from here on.
+  expect(await post('main', 'call_service', { tool: 'roll_dice', arguments: {} })).toMatchObject({ ok: true })
+
+  const held = post('main', 'bell.ring', { times: 3 })
+  const waiting = z.array(z.object({ id: z.string(), group: z.string() }))
+  let asked: z.infer<typeof waiting> = []
+  await until(async () => {
+    asked = waiting.parse(JSON.parse((await hatchway('approvals', 'list', '--json')).text))
+    return asked.length === 1
+  })
+  expect(await bellRows()).toEqual([])
+  const id = String(asked[0]?.id)
+  const card = await hatchway('approvals', 'show', id)
+  expect(card.text).toContain('ring the bell 3 times')
+  expect(card.text).toMatch(/│ times: 3/)
+
+  expect(await hatchway('approvals', 'allow', id)).toMatchObject({ ok: true })
+  expect((await held).text).toMatch(/"rang":\s*3/)
+  expect(await hatchway('approvals', 'allow', id)).toMatchObject({ ok: false })
+  expect(await bellRows()).toEqual([{ day: expect.any(String), times: 3 }])
 })
 
 async function rings(): Promise<number> {

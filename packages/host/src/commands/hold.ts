@@ -2,7 +2,7 @@ import type { Group, Outcome, ReplyAddress } from '@hatchway/protocol'
 import { refused } from '../base/outcome.ts'
 import type { GuardRules, Held } from '../guard/guard.ts'
 import type { RequestRow } from '../store/types.ts'
-import { tooManyRequests } from './policy/quota.ts'
+import { tooManyRequests } from './requests.ts'
 import type { CommandContext } from './types.ts'
 
 /** Pynchy's shell gate gives up after 300 s and then runs the command: it has its no before that. */

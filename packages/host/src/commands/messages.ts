@@ -1,9 +1,9 @@
 import { type Outcome, type Payload, payloads } from '@hatchway/protocol'
-import { done, refused } from '../base/outcome.ts'
+import { done, type Refused, refused } from '../base/outcome.ts'
 import { named } from '../base/visible-text.ts'
 import type { Traits } from '../guard/guard.ts'
+import { largeMessageBytes } from '../store/large-messages.ts'
 import type { NewMessage } from '../store/types.ts'
-import { tooManyMessageBytes } from './policy/quota.ts'
 import { storeWork } from './requests.ts'
 import { type CommandContext, defineCommand, type Target } from './types.ts'
 
@@ -16,6 +16,22 @@ const chatTarget = (payload: { jid?: string | undefined }, context: CommandConte
   return jid === undefined
     ? refused('invalid_field', 'jid: is required, as an operator has no chat')
     : { jid }
+}
+
+/** Why the group may not say so much, if so. */
+function tooManyMessageBytes(
+  folder: string,
+  bytes: number,
+  { transaction, limits }: CommandContext,
+): Refused | undefined {
+  if (bytes <= largeMessageBytes) return undefined
+  // The oldest are forgotten every minute; until then there is as much room again.
+  const most = 2 * limits.messageBytes
+  if (transaction.largeMessageBytes(folder) + bytes <= most) return undefined
+  return refused(
+    'quota_exceeded',
+    `The group’s large messages would hold more than ${most} bytes. Wait until the oldest are delivered and forgotten, or send a file.`,
+  )
 }
 
 type Content = Pick<NewMessage, 'kind' | 'text' | 'sender' | 'speech' | 'messageId'>

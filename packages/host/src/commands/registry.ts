@@ -9,8 +9,7 @@ import { type Refused, refused } from '../base/outcome.ts'
 import { applyReleased, digestOf, judge, noteTask, type Traits } from '../guard/guard.ts'
 import { settledAddress } from './address.ts'
 import { hold } from './hold.ts'
-import { authorise } from './policy/permissions.ts'
-import type { CommandContext, CommandDefinition, Target } from './types.ts'
+import type { Actor, CommandContext, CommandDefinition, Target } from './types.ts'
 
 /** Every command this host knows, by its type: the kernel's, and those of its plugins. */
 export interface Commands {
@@ -90,6 +89,30 @@ const decide = (
   const outcome = definition.execute(payload, context)
   if (outcome?.ok && definition.writesTask) noteTask(outcome.result.task_id, folder, guard, context)
   return outcome
+}
+
+/**
+ * Whether somebody may use a command on a target; undefined: yes. What acts only ever on the sender itself (its context, its
+ * worktree, its shell) is `own` for the main group too.
+ */
+export const authorise = (
+  { type, permission }: Pick<CommandDefinition, 'type' | 'permission'>,
+  actor: Actor,
+  target: Target,
+): Refused | undefined => {
+  if (actor.kind === 'operator') return undefined
+  const { group } = actor
+  const reach = permission[group.main ? 'main' : 'others']
+  if (reach === 'any') return undefined
+  if (reach === 'never') return refused('forbidden', `Only the main group may use ${type}.`)
+  if (isOwn(group, target)) return undefined
+  return refused('forbidden', `A group may use ${type} only for its own chat and its own tasks.`)
+}
+
+/** Names are compared whole: a prefix of the right name is another name. */
+const isOwn = (group: { folder: string; jid: string }, target: Target): boolean => {
+  if (target === 'host') return false
+  return 'folder' in target ? target.folder === group.folder : target.jid === group.jid
 }
 
 /** Chats have one form of their address. */

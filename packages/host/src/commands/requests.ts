@@ -2,13 +2,33 @@ import { type Outcome, type Payload, payloads } from '@hatchway/protocol'
 import { done, type Refused, refused } from '../base/outcome.ts'
 import { forbiddenBy, reachOfLabels, taintOfLabels } from '../guard/gates.ts'
 import type { NewRequest, RequestRow } from '../store/types.ts'
-import { tooManyRequests } from './policy/quota.ts'
 import { isAllowed } from './service-tools.ts'
 import { type CommandContext, defineCommand, local, type Target } from './types.ts'
 
 /** Whoever asks acts on nobody but itself. */
 export const self = ({ actor }: CommandContext): Target =>
   actor.kind === 'group' ? { folder: actor.group.folder } : 'host'
+
+/** Why the group may not have another request open, if so. */
+export function tooManyRequests(
+  folder: string,
+  { transaction, limits }: Pick<CommandContext, 'transaction' | 'limits'>,
+): Refused | undefined {
+  const { count, bytes } = transaction.openRequestSize(folder)
+  if (count >= limits.openRequests) {
+    return refused(
+      'quota_exceeded',
+      `The group has ${limits.openRequests} requests that are not answered yet. Wait for answers before asking more.`,
+    )
+  }
+  if (bytes >= limits.openRequestBytes) {
+    return refused(
+      'quota_exceeded',
+      `The group’s requests that are not answered yet hold ${bytes} bytes, and ${limits.openRequestBytes} is the limit. Wait for answers, or ask for less at once.`,
+    )
+  }
+  return undefined
+}
 
 /** Stores a request whose answer follows: within this commit, so that it cannot be lost, and is asked once. */
 export function storeRequest(

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { done, type Refused, refused } from '../base/outcome.ts'
 import { named } from '../base/visible-text.ts'
 import type { Traits } from '../guard/guard.ts'
-import { tooManyTasks } from './policy/quota.ts'
+import type { Transaction } from '../store/types.ts'
 import { nextRun, type Schedule } from './schedule.ts'
 import { type CommandContext, type CommandDefinition, defineCommand, local, type Target } from './types.ts'
 
@@ -25,6 +25,56 @@ const save = (task: Task, { transaction, effect }: CommandContext): Outcome => {
   transaction.updateTask(task)
   effect({ kind: 'tasks_changed', folder: task.group })
   return answer(task)
+}
+
+/** What differs between new tasks. Whatever else a task has begins alike, whoever makes it. */
+type NewTask = Pick<Task, 'id' | 'group' | 'jid' | 'created_by' | 'prompt' | 'context_mode' | 'next_run'> &
+  Schedule &
+  Partial<Pick<Task, 'script' | 'model' | 'job'>>
+
+export const newTask = (about: NewTask, now: Date): Task => ({
+  script: null,
+  model: null,
+  ...about,
+  status: 'active',
+  last_run: null,
+  last_result: null,
+  created_at: now.toISOString(),
+})
+
+type Size = Pick<Task, 'prompt' | 'script' | 'job'>
+
+const bytesOf = ({ prompt, script, job }: Size): number =>
+  Buffer.byteLength(prompt) +
+  Buffer.byteLength(script ?? '') +
+  (job ? Buffer.byteLength(JSON.stringify(job)) : 0)
+
+/** Why the group may not have this task, if so. `before` is what it replaces. */
+export function tooManyTasks(
+  folder: string,
+  task: Size,
+  {
+    transaction,
+    limits,
+  }: Pick<CommandContext, 'limits'> & { transaction: Pick<Transaction, 'openTaskSize'> },
+  before?: Size,
+): Refused | undefined {
+  const { count, bytes } = transaction.openTaskSize(folder)
+  if (!before && count >= limits.openTasks) {
+    return refused(
+      'quota_exceeded',
+      `The group has ${limits.openTasks} open tasks, which is all it may have. Cancel some first.`,
+    )
+  }
+  const more = bytesOf(task) - (before ? bytesOf(before) : 0)
+  // Whoever makes a task smaller is on the way below the limit.
+  if (more > 0 && bytes + more > limits.openTaskBytes) {
+    return refused(
+      'quota_exceeded',
+      `The group’s open tasks would hold ${bytes + more} bytes, and ${limits.openTaskBytes} is the limit. Cancel some first, or put long texts into files of the group’s folder.`,
+    )
+  }
+  return undefined
 }
 
 /** The next run from now on: a task whose time went by while it was paused does not make up for it. */
@@ -96,22 +146,21 @@ export const scheduleTask = defineCommand({
     const schedule = { schedule_type, schedule_value, timezone: payload.timezone ?? context.timezone }
     const next = upcoming(schedule, now)
     if ('ok' in next) return next
-    const task: Task = {
-      id: payload.task_id ?? transaction.newTaskId(),
-      group: group.folder,
-      jid: group.jid,
-      created_by: actor.kind === 'group' ? actor.group.folder : group.folder,
-      prompt,
-      script: replaced(null, script),
-      model: replaced(null, model),
-      ...schedule,
-      context_mode,
-      status: 'active',
-      ...next,
-      last_run: null,
-      last_result: null,
-      created_at: now.toISOString(),
-    }
+    const task = newTask(
+      {
+        id: payload.task_id ?? transaction.newTaskId(),
+        group: group.folder,
+        jid: group.jid,
+        created_by: actor.kind === 'group' ? actor.group.folder : group.folder,
+        prompt,
+        script: replaced(null, script),
+        model: replaced(null, model),
+        ...schedule,
+        context_mode,
+        ...next,
+      },
+      now,
+    )
     const tooMany = tooManyTasks(group.folder, task, context)
     if (tooMany) return tooMany
     transaction.insertTask(task)

@@ -13,8 +13,6 @@ import type { Logger } from 'pino'
 import type { Fault } from '../base/fault.ts'
 import type { Meter } from '../base/metrics/meter.ts'
 import { StoreFailure } from '../base/storage-failure.ts'
-import type { RateLimit } from '../commands/policy/rate.ts'
-import { checkSender } from '../commands/policy/sender.ts'
 import type { Commands } from '../commands/registry.ts'
 import type { Effect, HostRules, ServiceRules } from '../commands/types.ts'
 import type { Config } from '../config.ts'
@@ -23,6 +21,7 @@ import type { Effects } from '../outcomes/effects.ts'
 import { wipedAt } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
 import type { CommandEvent, CommandRow, Store, Transaction } from '../store/types.ts'
+import type { RateLimit } from './rate.ts'
 import { unreadable } from './unreadable.ts'
 
 /**
@@ -168,11 +167,13 @@ export function createIntake(options: IntakeOptions): Intake {
     if (!group) {
       return refuse(refusal('unregistered_group', `No group is registered for the folder ${file.inbox}.`))
     }
-    if (translation.claimedSender !== undefined) {
-      const mismatch = checkSender(translation.claimedSender, group.folder)
-      if (mismatch) return refuse(mismatch)
+    const { command, claimedSender = group.folder } = translation
+    // A file may leave its sender out, but not lie about it. What it claims gives no right either way.
+    if (claimedSender !== group.folder) {
+      return refuse(
+        refusal('sender_mismatch', 'The file names another sender than the directory it lies in.'),
+      )
     }
-    const { command } = translation
     if (isRefusal(command)) return refuse(command)
     return options.commands.perform(command, {
       transaction,

@@ -1,12 +1,12 @@
 import type { ClaimedFile } from '@hatchway/spool'
 import { pino } from 'pino'
 import { createMeter } from '../base/metrics/meter.ts'
-import { createRateLimit } from '../commands/policy/rate.ts'
 import type { Commands } from '../commands/registry.ts'
 import type { Config } from '../config.ts'
 import { createPositions } from '../store/positions.ts'
 import { openStore } from '../store/sqlite.ts'
 import { createIntake } from './intake.ts'
+import { createRateLimit } from './rate.ts'
 
 const rounds = 600
 let isWarm = false

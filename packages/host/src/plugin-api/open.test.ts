@@ -11,7 +11,7 @@ import { configSchema } from '../config.ts'
 import { openStore } from '../store/sqlite.ts'
 import { definePlugin } from './define.ts'
 import { openPlugins } from './open.ts'
-import type { Contributions, PluginHost } from './types.ts'
+import type { BuiltInHost, Contributions, PluginHost } from './types.ts'
 
 const log = pino({ level: 'silent' })
 
@@ -125,4 +125,17 @@ test('a plugin can call an agent: the rest of the host is told after the commit,
   host.transaction((_, notify) => notify({ kind: 'agent_called' }))
   expect(effects).toEqual([{ kind: 'agent_called' }])
   expect(await host.perform({ type: 'refresh_groups', payload: {} })).toMatchObject({ ok: true })
+})
+
+test('a plugin from outside is given nothing that only those of the release may use', async () => {
+  const given: string[] = []
+  await open(host => {
+    given.push(...Object.keys(host))
+    return {}
+  })
+  expect(given).toContain('sql')
+  const ours: (keyof Omit<BuiltInHost, keyof PluginHost>)[] = [
+    ...(['store', 'layout', 'owners', 'limits', 'fault', 'retries', 'supervision'] as const),
+  ]
+  expect(given.filter(name => ours.some(one => one === name))).toEqual([])
 })

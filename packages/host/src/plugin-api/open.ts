@@ -169,14 +169,14 @@ export async function openPlugins(
   }
 }
 
-function hostFor(plugin: ConfiguredPlugin, kernel: PluginKernel): BuiltInHost {
+/** What a plugin is given. What only ours may use is not there for others, whatever they claim its type to be. */
+function hostFor(plugin: ConfiguredPlugin, kernel: PluginKernel): PluginHost {
   const { manifest, settings, groupSettings, configuredGroups, isBuiltIn } = plugin
-  const { store, isDaemon, runsAgents, timezone, durability, environment, signal, fault } = kernel
-  const { retries, supervision, now } = kernel
+  const { store, isDaemon, runsAgents, timezone, durability, environment, signal, now } = kernel
   const { name, migrations, tables } = manifest
   const own = store.pluginTables({ name, migrations, tables, isBuiltIn })
   const folder = join(kernel.layout.state, 'plugins', name)
-  return {
+  const host: PluginHost = {
     settings,
     groupSettings,
     configuredGroups,
@@ -188,13 +188,6 @@ function hostFor(plugin: ConfiguredPlugin, kernel: PluginKernel): BuiltInHost {
     isDaemon,
     runsAgents,
     now,
-    store,
-    layout: kernel.layout,
-    owners: kernel.owners,
-    limits: kernel.limits,
-    fault,
-    retries,
-    supervision,
     folder() {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       return folder
@@ -219,6 +212,12 @@ function hostFor(plugin: ConfiguredPlugin, kernel: PluginKernel): BuiltInHost {
     readAttachment: kernel.readAttachment,
     attach: kernel.attach,
   }
+  if (!isBuiltIn) return host
+  const { layout, owners, limits, fault, retries, supervision } = kernel
+  const lent: Omit<BuiltInHost, keyof PluginHost> = {
+    ...{ store, layout, owners, limits, fault, retries, supervision },
+  }
+  return { ...host, ...lent }
 }
 
 /** Names that a plugin gives are told apart by whose they are. Ours have had theirs since before there were plugins. */

@@ -1,8 +1,8 @@
-import { type HostJob, type Payload, payloads, type Task } from '@hatchway/protocol'
+import { type HostJob, type Payload, payloads } from '@hatchway/protocol'
 import { done, type Refused, refused } from '../../base/outcome.ts'
 import { named } from '../../base/visible-text.ts'
-import { tooManyTasks } from '../../commands/policy/quota.ts'
 import { nextRun, type Schedule } from '../../commands/schedule.ts'
+import { newTask, tooManyTasks } from '../../commands/tasks.ts'
 import { type CommandContext, defineCommand } from '../../commands/types.ts'
 import type { JobRules } from './rules.ts'
 
@@ -80,23 +80,20 @@ export const hostJobCommand = (rules: JobRules | undefined) =>
       if (transaction.openTasks().some(open => open.job?.name === job.name)) {
         return refused('conflict', 'There is a job of this name already. Cancel it first, or choose another.')
       }
-      const task: Task = {
-        id: transaction.newTaskId(),
-        group: group.folder,
-        jid: group.jid,
-        created_by: group.folder,
-        prompt: job.name,
-        script: null,
-        model: null,
-        ...schedule,
-        context_mode: 'isolated',
-        status: 'active',
-        next_run: at.toISOString(),
-        last_run: null,
-        last_result: null,
-        created_at: now.toISOString(),
-        job,
-      }
+      const task = newTask(
+        {
+          id: transaction.newTaskId(),
+          group: group.folder,
+          jid: group.jid,
+          created_by: group.folder,
+          prompt: job.name,
+          ...schedule,
+          context_mode: 'isolated',
+          next_run: at.toISOString(),
+          job,
+        },
+        now,
+      )
       const tooMany = tooManyTasks(group.folder, task, context)
       if (tooMany) return tooMany
       transaction.insertTask(task)

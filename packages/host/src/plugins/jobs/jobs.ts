@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { HostJob, Task } from '@hatchway/protocol'
 import { createWorkQueue } from '../../base/keyed-queue.ts'
-import { authorise } from '../../commands/policy/permissions.ts'
+import { authorise } from '../../commands/registry.ts'
 import type { CommandDefinition } from '../../commands/types.ts'
 import type { BuiltInHost } from '../../plugin-api/types.ts'
 import type { Begun, RunEnd, TaskKind } from '../../runs/scheduler/scheduler.ts'

@@ -6,9 +6,9 @@ import { z } from 'zod'
 import { ownedDirectory } from '../../base/layout.ts'
 import { done, type Refused, refused } from '../../base/outcome.ts'
 import type { Taint } from '../../base/taint.ts'
-import { tooManyTasks } from '../../commands/policy/quota.ts'
 import { nextRun } from '../../commands/schedule.ts'
 import type { Work } from '../../commands/service-tools.ts'
+import { newTask, tooManyTasks } from '../../commands/tasks.ts'
 import type { Effect } from '../../commands/types.ts'
 import type { BuiltInHost, KernelTransaction } from '../../plugin-api/types.ts'
 import { ServiceRefusal } from '../../services/define.ts'
@@ -162,23 +162,26 @@ export function createPeriodicAgents(
     if (tooMany) return tooMany
     placeGroup({ folder, jid: chat, name }, group, by, at, transaction, effect)
     const id = task && isOpen ? task.id : transaction.newTaskId()
+    const fresh = newTask(
+      {
+        id,
+        group: folder,
+        jid: chat,
+        created_by: by?.folder ?? folder,
+        prompt,
+        schedule_type: 'cron',
+        schedule_value: schedule,
+        timezone,
+        context_mode: context_mode ?? 'group',
+        next_run: next.at.toISOString(),
+      },
+      at,
+    )
     const about: Task = {
-      id,
-      group: folder,
-      jid: chat,
-      created_by: by?.folder ?? folder,
-      prompt,
-      script: null,
-      model: null,
-      schedule_type: 'cron',
-      schedule_value: schedule,
-      timezone,
-      context_mode: context_mode ?? 'group',
-      status: 'active',
-      next_run: next.at.toISOString(),
+      ...fresh,
       last_run: task?.last_run ?? null,
       last_result: task?.last_result ?? null,
-      created_at: task && isOpen ? task.created_at : at.toISOString(),
+      created_at: task && isOpen ? task.created_at : fresh.created_at,
     }
     if (isOpen) transaction.updateTask(about)
     else transaction.insertTask(about)

@@ -1,5 +1,5 @@
 import type { Task } from '@hatchway/protocol'
-import { authorise } from '../../commands/policy/permissions.ts'
+import { authorise } from '../../commands/registry.ts'
 import { scheduleTask } from '../../commands/tasks.ts'
 import type { Store } from '../../store/types.ts'
 

@@ -1,10 +1,10 @@
 import { commandTypes } from '@hatchway/protocol'
 import { describe, expect, test } from 'vitest'
-import { openStore } from '../../store/sqlite.ts'
-import { groupOf } from '../../store/testing.ts'
-import { allCommands } from '../testing.ts'
-import type { Actor, Target } from '../types.ts'
-import { authorise } from './permissions.ts'
+import { openStore } from '../store/sqlite.ts'
+import { groupOf } from '../store/testing.ts'
+import { authorise } from './registry.ts'
+import { allCommands } from './testing.ts'
+import type { Actor, Target } from './types.ts'
 
 const group = (folder: string, main = false): Actor & { kind: 'group' } => ({
   kind: 'group',

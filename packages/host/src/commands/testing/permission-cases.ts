@@ -5,7 +5,7 @@ import {
   type Said,
   type Writer,
   writers,
-} from '../../../../../testing/src/writers/writers.ts'
+} from '../../../../testing/src/writers/writers.ts'
 
 /**
  * Who may do what, in every dialect, through real files: each case is one file in the directory of one sender, and
