@@ -1,5 +1,14 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { alone, begin, connected, type Platform } from '../../../../../testing/src/channels/whatsapp/rig.ts'
+import {
+  alone,
+  begin,
+  connected,
+  outgoing,
+  type Platform,
+  part,
+} from '../../../../../testing/src/channels/whatsapp/rig.ts'
 import { until } from '../../../../../testing/src/until.ts'
 import type { Incoming } from '../../../chat/channels/types.ts'
 
@@ -67,6 +76,29 @@ describe('What people said on WhatsApp', () => {
     await connected(platform, next)
     await until(() => heard.length === 2)
     expect(heard[1]).toEqual(heard[0])
+    await until(() => platform.server.pending.length === 0)
+  })
+
+  test('and cannot be read is sent again by the phone, with other keys if need be', async () => {
+    const heard: string[] = []
+    const receive = async ({ text }: Incoming) =>
+      ({ ok: true, id: heard.push(text), status: 'waiting' }) as const
+    const { platform, channel, folder, another } = await alone({ receive })
+    await connected(platform, channel)
+    const { direct, room, ann } = platform
+    await channel.send(outgoing(direct, 'hello'), part)
+    await platform.say(ann, direct, 'one')
+    await platform.say(ann, room, 'two')
+    await until(() => platform.server.pending.length === 0)
+    await channel.disconnect?.()
+    const database = new DatabaseSync(join(folder, 'session.db'))
+    database.exec("DELETE FROM keys WHERE type IN ('session', 'sender-key')")
+    database.close()
+    await connected(platform, await another())
+    const ids = [await platform.say(ann, direct, 'three'), await platform.say(ann, room, 'four')]
+    await until(() => heard.length === 4)
+    expect(heard.toSorted()).toEqual(['four', 'one', 'three', 'two'])
+    expect(new Set(platform.resent)).toEqual(new Set(ids))
     await until(() => platform.server.pending.length === 0)
   })
 
