@@ -79,6 +79,56 @@ describe('What people said on WhatsApp', () => {
     await until(() => platform.server.pending.length === 0)
   })
 
+  test('and arrives while an answer is being sent takes nothing from what follows', async () => {
+    const heard: string[] = []
+    const { platform, channel } = await alone({
+      receive: async ({ text }) => ({ ok: true, id: heard.push(text), status: 'waiting' }),
+    })
+    await connected(platform, channel)
+    const { direct, ann, server } = platform
+    const switchOn = platform.switchOff(ann)
+    const { asked, release } = server.linkComputer()
+    const answer = channel.send(outgoing(direct, 'hello'), part)
+    await asked
+    await platform.say(ann, direct, 'one')
+    await until(() => heard.length === 1)
+    release()
+    await answer
+    await platform.say(ann, direct, 'two')
+    await until(() => server.pending.length === 0)
+    await switchOn()
+    await platform.say(ann, direct, 'three')
+    await until(() => heard.length === 3)
+    expect(heard).toEqual(['one', 'two', 'three'])
+    expect(platform.resent).toEqual([])
+    expect((await platform.shown(direct)).filter(({ isOurs }) => isOurs)).toMatchObject([{ text: 'hello' }])
+  })
+
+  test('and is being stored while an answer is sent takes nothing from what follows', async () => {
+    const heard: string[] = []
+    const stored = Promise.withResolvers<void>()
+    const { platform, channel } = await alone({
+      async receive({ text }) {
+        const id = heard.push(text)
+        if (text === 'two') await stored.promise
+        return { ok: true, id, status: 'waiting' }
+      },
+    })
+    await connected(platform, channel)
+    const { direct, ann } = platform
+    await platform.say(ann, direct, 'one')
+    await platform.say(ann, direct, 'two')
+    await until(() => heard.length === 2)
+    await channel.send(outgoing(direct, 'hello'), part)
+    stored.resolve()
+    for (const text of ['three', 'four']) {
+      await platform.say(ann, direct, text)
+      await until(() => heard.includes(text))
+    }
+    expect(heard).toEqual(['one', 'two', 'three', 'four'])
+    expect(platform.resent).toEqual([])
+  })
+
   test('and cannot be read is sent again by the phone, with other keys if need be', async () => {
     const heard: string[] = []
     const receive = async ({ text }: Incoming) =>
