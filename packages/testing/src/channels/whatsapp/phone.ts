@@ -15,12 +15,14 @@ export interface Phone {
   lid: string
   /** what others need to write to it */
   bundle(): Promise<readonly BinaryNode[]>
-  /** bytes: whatever they are */
-  encrypt(to: Peer, message: proto.IMessage | Uint8Array): Promise<BinaryNode>
+  /** bytes: whatever they are; with keys that the device has just sent, if there are any */
+  encrypt(to: Peer, message: proto.IMessage | Uint8Array, fresh?: PeerKeys): Promise<BinaryNode>
   decrypt(from: string, cipher: BinaryNode): Promise<proto.IMessage>
   encryptForGroup(group: string, to: Peer, message: proto.IMessage): Promise<readonly BinaryNode[]>
   decryptFromGroup(group: string, from: string, cipher: BinaryNode): Promise<proto.IMessage>
   takeGroupKey(from: string, message: proto.IMessage): Promise<void>
+  /** what others need to read what it says in a group */
+  groupKey(group: string): Promise<proto.IMessage>
   forget(address: string): Promise<void>
 }
 
@@ -34,6 +36,9 @@ export interface Peer {
     once: { keyId: number; key: Uint8Array } | undefined
   }
 }
+
+/** What a device sends along when it could not read something. */
+export type PeerKeys = NonNullable<ReturnType<Baileys['extractE2ESessionFromRetryReceipt']>>
 
 const silent = libraryLogger(pino({ level: 'silent' }))
 
@@ -64,21 +69,22 @@ export function createPhone(
   const address = `${number}@s.whatsapp.net`
   let lastKey = 0
 
+  const inject = ({ address: jid }: Peer, { preKey, ...session }: PeerKeys) =>
+    repository.injectE2ESession({ jid, session: { ...session, ...(preKey && { preKey }) } })
   const begin = async (peer: Peer) => {
     if ((await repository.validateSession(peer.address)).exists) return
     const { registrationId, identity, signed, once } = peer.begin()
-    await repository.injectE2ESession({
-      jid: peer.address,
-      session: {
-        registrationId,
-        identityKey: generateSignalPubKey(identity),
-        signedPreKey: {
-          keyId: signed.keyId,
-          publicKey: generateSignalPubKey(signed.key),
-          signature: signed.signature,
-        },
-        ...(once && { preKey: { keyId: once.keyId, publicKey: generateSignalPubKey(once.key) } }),
-      },
+    const signedPreKey = {
+      keyId: signed.keyId,
+      publicKey: generateSignalPubKey(signed.key),
+      signature: signed.signature,
+    }
+    const preKey = once && { keyId: once.keyId, publicKey: generateSignalPubKey(once.key) }
+    await inject(peer, {
+      registrationId,
+      identityKey: generateSignalPubKey(identity),
+      signedPreKey,
+      preKey,
     })
   }
   const enc = (type: string, content: Uint8Array): BinaryNode => ({
@@ -91,9 +97,13 @@ export function createPhone(
     if (node.content instanceof Uint8Array) return node.content
     throw new Error('nothing encrypted')
   }
-  const encrypt: Phone['encrypt'] = (to, message) =>
+  const groupKeyMessage = (groupId: string, key: Uint8Array): proto.IMessage => ({
+    senderKeyDistributionMessage: { groupId, axolotlSenderKeyDistributionMessage: key },
+  })
+  const encrypt: Phone['encrypt'] = (to, message, fresh) =>
     quietly(async () => {
-      await begin(to)
+      if (fresh) await inject(to, fresh)
+      else await begin(to)
       const data = message instanceof Uint8Array ? message : library.encodeWAMessage(message)
       const { type, ciphertext } = await repository.encryptMessage({ jid: to.address, data })
       return enc(type, ciphertext)
@@ -127,12 +137,7 @@ export function createPhone(
       quietly(async () => {
         const data = library.encodeWAMessage(message)
         const sealed = await repository.encryptGroupMessage({ group, meId: lid, data })
-        const key = {
-          senderKeyDistributionMessage: {
-            groupId: group,
-            axolotlSenderKeyDistributionMessage: sealed.senderKeyDistributionMessage,
-          },
-        }
+        const key = groupKeyMessage(group, sealed.senderKeyDistributionMessage)
         return [await encrypt(to, key), enc('skmsg', sealed.ciphertext)]
       }),
     decryptFromGroup: (group, from, node) =>
@@ -142,6 +147,8 @@ export function createPhone(
     async takeGroupKey(from, { senderKeyDistributionMessage: item }) {
       if (item) await repository.processSenderKeyDistributionMessage({ authorJid: from, item })
     },
+    groupKey: async group =>
+      groupKeyMessage(group, await repository.getSenderKeyDistributionMessage({ group, meId: lid })),
     forget: one => repository.deleteSession([one]),
   }
 }

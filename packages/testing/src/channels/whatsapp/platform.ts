@@ -26,6 +26,17 @@ interface Entry {
   reactions: string[]
 }
 
+/** What somebody said, and how the server names it. */
+interface Saying {
+  by: Phone
+  jid: string
+  message: proto.IMessage | Uint8Array
+  attrs: Record<string, string>
+}
+
+/** A phone sends nothing more often than that. */
+const mostResent = 5
+
 export interface WhatsAppOptions {
   /** how many QR codes there are before the server gives up */
   refs?: number
@@ -46,6 +57,12 @@ export async function openWhatsApp(options: WhatsAppOptions = {}) {
   const chats = new Map<string, Entry[]>()
   const refusals: { error: string; backoff?: string }[] = []
   const typing = new Map<string, boolean>()
+  /** what people said, by its id: their phones can send it again */
+  const sayings = new Map<string, Saying>()
+  /** ids of what a phone sent again, because our device could not read it */
+  const resent: string[] = []
+  /** phones that are off, and what they will do once they are on */
+  const off = new Map<Phone, (() => Promise<void>)[]>()
   let addressing = options.addressing ?? 'lid'
 
   const phone = ({ id }: Person): Phone => {
@@ -125,16 +142,33 @@ export async function openWhatsApp(options: WhatsAppOptions = {}) {
     async said(node) {
       const { to = '', id = '', category } = node.attrs
       if (category === 'peer') return undefined
-      const readers = to.endsWith('@g.us') ? phones : [phoneAt(to)]
-      const [first, ...others] = await Promise.all(readers.flatMap(one => (one ? [readBy(one, node)] : [])))
+      const readers = to.endsWith('@g.us') ? phones : [phoneAt(to)].flatMap(one => one ?? [])
+      const present = readers.filter(one => !off.has(one))
+      const [first, ...others] = await Promise.all(present.map(one => readBy(one, node)))
       const refused = refusals.shift()
       if (refused) return refused
       if (groups.get(to)?.hasUs === false) return { error: '403' }
       if (others.some(one => JSON.stringify(one) !== JSON.stringify(first)))
         throw new Error('not all read the same')
+      for (const one of readers) off.get(one)?.push(async () => show(chatAt(to), id, await readBy(one, node)))
       if (first) await show(chatAt(to), id, first)
       typing.set(to, false)
       return undefined
+    },
+    async again(receipt) {
+      const { id = '' } = receipt.attrs
+      const count = library.getBinaryNodeChild(receipt, 'retry')?.attrs.count ?? '1'
+      const saying = sayings.get(id)
+      if (!saying || Number(count) > mostResent) return
+      resent.push(id)
+      const { by, jid, message } = saying
+      const keys = library.extractE2ESessionFromRetryReceipt(receipt) ?? undefined
+      const address = addressIn(jid)
+      const isInGroup = address.endsWith('@g.us') && !(message instanceof Uint8Array)
+      const content = isInGroup ? { ...message, ...(await by.groupKey(address)) } : message
+      const cipher = await by.encrypt(server.peer(), content, keys)
+      const attempt = { ...cipher, attrs: { ...cipher.attrs, count } }
+      server.deliver({ tag: 'message', attrs: saying.attrs, content: [attempt] })
     },
     typing: (to, isOn) => typing.set(phoneAt(to)?.number ?? to, isOn),
   })
@@ -155,21 +189,19 @@ export async function openWhatsApp(options: WhatsAppOptions = {}) {
     const [named, other] = addressing === 'phone' ? [by.address, by.lid] : [by.lid, by.address]
     const word = isGroup ? 'participant' : 'sender'
     const otherKey = addressing === 'phone' ? `${word}_lid` : `${word}_pn`
-    server.deliver({
-      tag: 'message',
-      attrs: {
-        id,
-        from: isGroup ? address : named,
-        ...(isGroup && { participant: named }),
-        ...(addressing !== 'lid alone' && { [otherKey]: other }),
-        ...(isGroup && { addressing_mode: addressing === 'phone' ? 'pn' : 'lid' }),
-        type: 'text',
-        t: String(Math.floor(Date.now() / 1000)),
-        notify: by.name,
-        ...more,
-      },
-      content: [...content],
-    })
+    const attrs: Record<string, string> = {
+      id,
+      from: isGroup ? address : named,
+      ...(isGroup && { participant: named }),
+      ...(addressing !== 'lid alone' && { [otherKey]: other }),
+      ...(isGroup && { addressing_mode: addressing === 'phone' ? 'pn' : 'lid' }),
+      type: 'text',
+      t: String(Math.floor(Date.now() / 1000)),
+      notify: by.name,
+      ...more,
+    }
+    sayings.set(id, { by, jid, message, attrs })
+    server.deliver({ tag: 'message', attrs, content: [...content] })
     return id
   }
 
@@ -262,6 +294,16 @@ export async function openWhatsApp(options: WhatsAppOptions = {}) {
 
     // What is special to WhatsApp.
     server,
+    resent,
+    /** somebody's phone reads nothing until the result is called; what its owner says is sent all the same */
+    switchOff(person: Person) {
+      const waiting: (() => Promise<void>)[] = []
+      off.set(phone(person), waiting)
+      return async () => {
+        off.delete(phone(person))
+        for (const work of waiting) await work()
+      }
+    },
     media,
     groups,
     owner,

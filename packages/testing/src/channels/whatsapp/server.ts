@@ -27,6 +27,8 @@ export interface ServerOptions {
   groups: Map<string, { subject: string; members: Set<Phone>; hasUs: boolean }>
   /** our device says something; what it is refused with, if it is */
   said(node: BinaryNode): Promise<{ error: string; backoff?: string } | undefined>
+  /** our device could not read what somebody said */
+  again(receipt: BinaryNode): Promise<void>
   typing(to: string, isOn: boolean): void
 }
 
@@ -37,6 +39,8 @@ interface Device {
   signed: ReturnType<Peer['begin']>['signed']
   once: { keyId: number; key: Uint8Array }[]
 }
+
+const computerNumber = '2'
 
 export async function startWhatsApp(options: ServerOptions) {
   const { library, media, owner, groups } = options
@@ -51,6 +55,10 @@ export async function startWhatsApp(options: ServerOptions) {
   const confirmed: BinaryNode[] = []
   /** what it confirmed, and how; one with an error has been refused */
   const receipts: BinaryNode[] = []
+  /** what it could not read and has not confirmed yet */
+  const unreadable = new Map<string, BinaryNode>()
+  /** the owner's other computer, if there is one: its keys are given out only then */
+  let computer: { asked(): void; released: Promise<void> } | undefined
   let loginFailure: string | undefined
   let server: Awaited<ReturnType<typeof listen>> | undefined
   let port = 0
@@ -72,7 +80,11 @@ export async function startWhatsApp(options: ServerOptions) {
 
   const confirm = (id: string | undefined) => {
     const at = pending.findIndex(({ attrs }) => attrs.id === id)
-    if (at >= 0) confirmed.push(...pending.splice(at, 1))
+    if (at < 0) return
+    // One that came once more takes the place of the one before.
+    const before = confirmed.findIndex(({ attrs }) => attrs.id === id)
+    if (before >= 0) confirmed.splice(before, 1)
+    confirmed.push(...pending.splice(at, 1))
   }
   const phoneAt = (jid: string): Phone | undefined => {
     const plain = jid.replace(/[:_]\d+(?=@)/, '')
@@ -113,13 +125,13 @@ export async function startWhatsApp(options: ServerOptions) {
           const phone = phoneAt(attrs.jid ?? '')
           return phone ? [{ jid: attrs.jid ?? '', phone }] : []
         })
-        const content = users.map(
-          async ({ jid, phone }): Promise<BinaryNode> => ({
-            tag: 'user',
-            attrs: { jid },
-            content: [...(await phone.bundle())],
-          }),
-        )
+        const content = users.map(async ({ jid, phone }): Promise<BinaryNode> => {
+          if (jid.includes(`:${computerNumber}@`)) {
+            computer?.asked()
+            await computer?.released
+          }
+          return { tag: 'user', attrs: { jid }, content: [...(await phone.bundle())] }
+        })
         return [{ tag: 'list', attrs: {}, content: await Promise.all(content) }]
       }
       for (const key of children(child(node, 'list'), 'key')) {
@@ -134,11 +146,12 @@ export async function startWhatsApp(options: ServerOptions) {
         const jid = attrs.jid ?? ''
         const phone = phoneAt(jid)
         const devices = [{ tag: 'device', attrs: { id: '0' } }]
-        const ours = { tag: 'device', attrs: { id: '1', 'key-index': '1' } }
+        const linked = computer ? ['1', computerNumber] : ['1']
+        const ours = linked.map(id => ({ tag: 'device', attrs: { id, 'key-index': id } }))
         const list = {
           tag: 'device-list',
           attrs: {},
-          content: phone === owner ? [...devices, ours] : devices,
+          content: phone === owner ? [...devices, ...ours] : devices,
         }
         return {
           tag: 'user',
@@ -210,12 +223,22 @@ export async function startWhatsApp(options: ServerOptions) {
       const refused = await options.said(node)
       connection.send({ tag: 'ack', attrs: { class: 'message', id, from: to, t: '1', ...refused } })
     }
+    const isRetry = node.tag === 'receipt' && node.attrs.type === 'retry'
     if (node.tag === 'receipt' || (node.tag === 'ack' && node.attrs.class === 'message')) {
       receipts.push(node)
-      confirm(id)
       if (node.tag === 'receipt') connection.send({ tag: 'ack', attrs: { class: 'receipt', id, from: to } })
+      // What could not be read is confirmed next. Only then is it sent again, because that has the same id.
+      if (isRetry) unreadable.set(id, node)
+      else await taken(id)
     }
     if (node.tag === 'chatstate') options.typing(to, child(node, 'composing') !== undefined)
+  }
+
+  const taken = async (id: string) => {
+    confirm(id)
+    const retry = unreadable.get(id)
+    unreadable.delete(id)
+    if (retry) await options.again(retry)
   }
 
   const login = (connection: Connection, payload: Uint8Array) => {
@@ -309,6 +332,13 @@ export async function startWhatsApp(options: ServerOptions) {
     /** to whoever is connected, and not kept */
     notify: (node: BinaryNode) => current?.send(node),
     isConnected: () => current !== undefined,
+    /** the owner links another computer: whoever writes asks for its keys, and waits until they are released */
+    linkComputer() {
+      const asked = Promise.withResolvers<void>()
+      const released = Promise.withResolvers<void>()
+      computer = { asked: asked.resolve, released: released.promise }
+      return { asked: asked.promise, release: released.resolve }
+    },
     /** the operator removes the device on the phone */
     logOut() {
       device = undefined

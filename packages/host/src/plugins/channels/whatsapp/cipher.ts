@@ -2,47 +2,92 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Baileys, SignalKeyStoreWithTransaction, SocketConfig } from './library.ts'
 import { quietly } from './quiet.ts'
 
+type MakeRepository = SocketConfig['makeSignalRepository']
+type Repository = ReturnType<MakeRepository>
+
 const never = new Promise<never>(() => {})
 
 /**
- * The library tells WhatsApp that a message has arrived as soon as it is decrypted. So a message is stored while it is being
- * decrypted, and the keys that were used for it are kept after it is: whoever is killed in between gets it again, and can
- * still read it.
+ * What the library encrypts and decrypts with, so that nothing is lost, whoever is killed when.
+ *
+ * The library sends in one transaction, from the first question to WhatsApp until the message is sent, and hears in another.
+ * Each has read the keys of a person for itself, and what the one commits, the other overwrites: then nobody can read what
+ * comes next. Here each use of keys is a transaction of its own, whatever surrounds it, and there is one at a time. It waits
+ * for the disk alone, so nobody is held up by it. Therefore:
+ *
+ * - What is sent was encrypted with keys that are kept before it is sent. The answer to it can be read, and no key is used
+ *   for two messages.
+ * - A message is read first, and its keys stay as they were. Then it is stored, which may take long where it has a file. Then
+ *   it is decrypted once more, and now the keys are changed. The library tells WhatsApp that it has arrived after that. Whoever
+ *   is killed before gets it again, and can still read it.
  */
-export function storingFirst(
+export function createCipher(
   library: Baileys,
   options: {
     take(cipher: Uint8Array, plain: Uint8Array): Promise<void>
     fail(error: unknown): void
     isOver(): boolean
   },
-): SocketConfig['makeSignalRepository'] {
-  // What the host does with a message must not become part of the transaction.
+): MakeRepository {
   const outside = AsyncLocalStorage.snapshot()
+  const make = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository
   return (auth, logger, findLids) => {
-    const repository = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, findLids)
+    const repository = make(auth, logger, findLids)
     // The library gives it keys that can do transactions, whatever its type says.
     const keys = auth.keys as SignalKeyStoreWithTransaction
-    const decrypt = (key: string, cipher: Uint8Array, work: () => Promise<Uint8Array>) =>
-      quietly(() =>
-        keys.transaction(async () => {
-          const plain = await work()
-          try {
-            await outside(() => options.take(cipher, plain))
-          } catch (error) {
-            options.fail(error)
-          }
-          if (options.isOver()) await never
-          return plain
-        }, key),
-      )
+    // These two cannot ask WhatsApp for the other id of a person: it would be asked while everybody waits.
+    const writer = make(auth, logger)
+    const reader = make({ creds: auth.creds, keys: unchanging(keys) }, logger)
+
+    // One lock for all people. A person has two ids, so locks by id could be two for the same keys. And the cipher has a queue
+    // for each person: what waits there is done in the transaction of whoever was first.
+    const alone = <T>(work: () => Promise<T>): Promise<T> =>
+      outside(() => quietly(() => keys.transaction(work, 'cipher')))
+    const named = async <T extends { jid: string }>(given: T): Promise<T> => ({
+      ...given,
+      jid: (await repository.lidMapping.getLIDForPN(given.jid)) ?? given.jid,
+    })
+    const decrypt = async (cipher: Uint8Array, using: (one: Repository) => Promise<Uint8Array>) => {
+      const plain = await alone(() => using(reader))
+      try {
+        await outside(() => options.take(cipher, plain))
+      } catch (error) {
+        options.fail(error)
+      }
+      if (options.isOver()) await never
+      return alone(() => using(writer))
+    }
     return {
       ...repository,
-      decryptMessage: given => decrypt(given.jid, given.ciphertext, () => repository.decryptMessage(given)),
-      decryptGroupMessage: given =>
-        decrypt(given.group, given.msg, () => repository.decryptGroupMessage(given)),
-      encryptMessage: given => quietly(() => repository.encryptMessage(given)),
-      injectE2ESession: given => quietly(() => repository.injectE2ESession(given)),
+      async decryptMessage(given) {
+        const message = await named(given)
+        return decrypt(given.ciphertext, one => one.decryptMessage(message))
+      },
+      decryptGroupMessage: given => decrypt(given.msg, one => one.decryptGroupMessage(given)),
+      async encryptMessage(given) {
+        const message = await named(given)
+        return alone(() => writer.encryptMessage(message))
+      },
+      async injectE2ESession(given) {
+        const session = await named(given)
+        return alone(() => writer.injectE2ESession(session))
+      },
+      encryptGroupMessage: given => alone(() => writer.encryptGroupMessage(given)),
+      getSenderKeyDistributionMessage: given => alone(() => writer.getSenderKeyDistributionMessage(given)),
+      processSenderKeyDistributionMessage: given =>
+        alone(() => writer.processSenderKeyDistributionMessage(given)),
+      migrateSession: (from, to) => alone(() => writer.migrateSession(from, to)),
+      deleteSession: jids => alone(() => writer.deleteSession(jids)),
+      close() {
+        for (const one of [repository, writer, reader]) one.close?.()
+      },
     }
   }
 }
+
+/** The same keys, which stay as they are. */
+const unchanging = (keys: SignalKeyStoreWithTransaction): SignalKeyStoreWithTransaction => ({
+  ...keys,
+  set: async () => {},
+  transaction: work => work(),
+})

@@ -1,5 +1,14 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { alone, begin, connected, type Platform } from '../../../../../testing/src/channels/whatsapp/rig.ts'
+import {
+  alone,
+  begin,
+  connected,
+  outgoing,
+  type Platform,
+  part,
+} from '../../../../../testing/src/channels/whatsapp/rig.ts'
 import { until } from '../../../../../testing/src/until.ts'
 import type { Incoming } from '../../../chat/channels/types.ts'
 
@@ -67,6 +76,79 @@ describe('What people said on WhatsApp', () => {
     await connected(platform, next)
     await until(() => heard.length === 2)
     expect(heard[1]).toEqual(heard[0])
+    await until(() => platform.server.pending.length === 0)
+  })
+
+  test('and arrives while an answer is being sent takes nothing from what follows', async () => {
+    const heard: string[] = []
+    const { platform, channel } = await alone({
+      receive: async ({ text }) => ({ ok: true, id: heard.push(text), status: 'waiting' }),
+    })
+    await connected(platform, channel)
+    const { direct, ann, server } = platform
+    const switchOn = platform.switchOff(ann)
+    const { asked, release } = server.linkComputer()
+    const answer = channel.send(outgoing(direct, 'hello'), part)
+    await asked
+    await platform.say(ann, direct, 'one')
+    await until(() => heard.length === 1)
+    release()
+    await answer
+    await platform.say(ann, direct, 'two')
+    await until(() => server.pending.length === 0)
+    await switchOn()
+    await platform.say(ann, direct, 'three')
+    await until(() => heard.length === 3)
+    expect(heard).toEqual(['one', 'two', 'three'])
+    expect(platform.resent).toEqual([])
+    expect((await platform.shown(direct)).filter(({ isOurs }) => isOurs)).toMatchObject([{ text: 'hello' }])
+  })
+
+  test('and is being stored while an answer is sent takes nothing from what follows', async () => {
+    const heard: string[] = []
+    const stored = Promise.withResolvers<void>()
+    const { platform, channel } = await alone({
+      async receive({ text }) {
+        const id = heard.push(text)
+        if (text === 'two') await stored.promise
+        return { ok: true, id, status: 'waiting' }
+      },
+    })
+    await connected(platform, channel)
+    const { direct, ann } = platform
+    await platform.say(ann, direct, 'one')
+    await platform.say(ann, direct, 'two')
+    await until(() => heard.length === 2)
+    await channel.send(outgoing(direct, 'hello'), part)
+    stored.resolve()
+    for (const text of ['three', 'four']) {
+      await platform.say(ann, direct, text)
+      await until(() => heard.includes(text))
+    }
+    expect(heard).toEqual(['one', 'two', 'three', 'four'])
+    expect(platform.resent).toEqual([])
+  })
+
+  test('and cannot be read is sent again by the phone, with other keys if need be', async () => {
+    const heard: string[] = []
+    const receive = async ({ text }: Incoming) =>
+      ({ ok: true, id: heard.push(text), status: 'waiting' }) as const
+    const { platform, channel, folder, another } = await alone({ receive })
+    await connected(platform, channel)
+    const { direct, room, ann } = platform
+    await channel.send(outgoing(direct, 'hello'), part)
+    await platform.say(ann, direct, 'one')
+    await platform.say(ann, room, 'two')
+    await until(() => platform.server.pending.length === 0)
+    await channel.disconnect?.()
+    const database = new DatabaseSync(join(folder, 'session.db'))
+    database.exec("DELETE FROM keys WHERE type IN ('session', 'sender-key')")
+    database.close()
+    await connected(platform, await another())
+    const ids = [await platform.say(ann, direct, 'three'), await platform.say(ann, room, 'four')]
+    await until(() => heard.length === 4)
+    expect(heard.toSorted()).toEqual(['four', 'one', 'three', 'two'])
+    expect(new Set(platform.resent)).toEqual(new Set(ids))
     await until(() => platform.server.pending.length === 0)
   })
 

@@ -1,15 +1,9 @@
 import type { Logger } from 'pino'
 import { within } from '../../../base/pause.ts'
 import type { Confirmation } from '../../../chat/channels/types.ts'
-import { storingFirst } from './cipher.ts'
+import { createCipher } from './cipher.ts'
 import type { WhatsAppSettings } from './kind.ts'
-import type {
-  Baileys,
-  BinaryNode,
-  proto,
-  Socket,
-  SocketConfig,
-} from './library.ts'
+import type { Baileys, BinaryNode, proto, Socket, SocketConfig } from './library.ts'
 import { libraryLogger } from './quiet.ts'
 import type { Session } from './session.ts'
 
@@ -73,7 +67,7 @@ export async function runLink(options: LinkOptions): Promise<Ending> {
     transactionOpts: { maxCommitRetries: 1, delayBetweenTriesMs: 100 },
     // It would pause after each message that it cannot read, and all chats with it: they are taken one by one.
     retryRequestDelayMs: 0,
-    makeSignalRepository: storingFirst(library, { take, fail, isOver: () => over.signal.aborted }),
+    makeSignalRepository: createCipher(library, { take, fail, isOver: () => over.signal.aborted }),
     ...(options.cachedGroupMetadata && { cachedGroupMetadata: options.cachedGroupMetadata }),
   })
   guardListeners(socket, log)
