@@ -1,8 +1,8 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { packAll } from '../../../scripts/pack.ts'
@@ -21,11 +21,12 @@ const tarballs = new Map<string, string>()
 const home = join(place, 'home')
 /** npm may need its own settings to reach the registry, and takes from its cache what is there. */
 const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim()
-const environment = (): NodeJS.ProcessEnv => ({
+const environment = (more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(npm_|HATCHWAY_|TEST_|VITEST)/.test(name)),
   ),
   HOME: home,
+  ...more,
   npm_config_cache: cache,
   npm_config_userconfig: process.env.npm_config_userconfig ?? join(homedir(), '.npmrc'),
   npm_config_prefer_offline: 'true',
@@ -41,6 +42,22 @@ async function install(name: string, ...packages: string[]) {
   await run('npm', ['install', ...packages], { cwd: folder, env: environment() })
   return folder
 }
+/** `npx hatchway up` in this folder, until the test ends. What it has printed, once it is ready and says how to chat. */
+async function up(folder: string, env: NodeJS.ProcessEnv) {
+  const daemon = spawn('npx', ['hatchway', 'up'], { cwd: folder, env, detached: true })
+  const ended = new Promise(resolve => daemon.once('close', resolve))
+  // It ends its agents itself: killed, it would leave their sandboxes running.
+  onTestFinished(async () => {
+    process.kill(-(daemon.pid ?? 0), 'SIGTERM')
+    await ended
+  })
+  let printed = ''
+  for (const stream of [daemon.stdout, daemon.stderr]) stream.on('data', chunk => (printed += chunk))
+  await until(() => /\bready\b/.test(printed))
+  await until(() => /http:\/\/\S+/.test(printed))
+  return printed
+}
+
 const tarball = (name: string) => tarballs.get(name) ?? `no tarball of ${name}`
 const bytesIn = (folder: string) =>
   Number(execFileSync('du', ['-sb', folder], { encoding: 'utf8' }).split('\t')[0])
@@ -77,6 +94,14 @@ test('each package holds JavaScript, declarations and source maps, and no source
     for (const needed of ['THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json'])
       expect(names.includes(`package/${needed}`)).toBe(hasLibraries)
     expect(names.filter(name => name.includes('node_modules'))).toEqual([])
+    // What `agents add` and `channels add` install from.
+    if (own === 'hatchway')
+      for (const folder of [
+        ...addable('agent/src/drivers', 'agent/drivers'),
+        ...addable(channels, 'channels'),
+      ])
+        for (const needed of ['package.json', 'package-lock.json'])
+          expect(names).toContain(`package/dist/${folder}/${needed}`)
     for (const name of names.filter(
       each => /\/dist\/.*\.mjs$/.test(each) && !names.includes(`${each}.map`),
     )) {
@@ -87,6 +112,14 @@ test('each package holds JavaScript, declarations and source maps, and no source
     }
   }
 })
+
+const channels = 'host/src/plugins/channels'
+/** Where the lock files of these sources are in the package. */
+function addable(sources: string, place: string): string[] {
+  const locks = globSync(join(projectRoot, 'packages', sources, '*', 'package-lock.json'))
+  expect(locks).not.toEqual([])
+  return locks.map(lock => join(place, basename(dirname(lock))))
+}
 
 test('each package passes publint and are-the-types-wrong', async () => {
   const tool = (name: string) => join(projectRoot, 'packages', 'node_modules', '.bin', name)
@@ -112,17 +145,25 @@ test('the spool alone runs the example of its README', async () => {
   expect(printed).toBe('alice {"text":"hello"}\n')
 })
 
-test('the protocol and the agent’s side install alone', async () => {
-  const folder = await install('agent', tarball('@hatchway/protocol'), tarball('@hatchway/agent'))
-  const script = `
-    import { commandTypes } from '@hatchway/protocol'
-    import { createHatch } from '@hatchway/agent'
-    console.log(commandTypes.includes('send_message'), typeof createHatch)`
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder })
-  expect(stdout).toBe('true function\n')
-  const refused = await run('npx', ['hatchway-agent', 'nonsense'], { cwd: folder, env: environment() }).catch(
-    (error: { code: number; stderr: string }) => error,
-  )
+test('the protocol and the agent’s side install alone, each without the other', async () => {
+  const installed = async (own: string, script: string) => {
+    const folder = await install(own, tarball(`@hatchway/${own}`))
+    expect(readdirSync(join(folder, 'node_modules', '@hatchway'))).toEqual([own])
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder })
+    return { folder, stdout }
+  }
+  const [protocol, agent] = await Promise.all([
+    installed(
+      'protocol',
+      `import { commandTypes } from '@hatchway/protocol'; console.log(commandTypes.includes('send_message'))`,
+    ),
+    installed('agent', `import { createHatch } from '@hatchway/agent'; console.log(typeof createHatch)`),
+  ])
+  expect([protocol.stdout, agent.stdout]).toEqual(['true\n', 'function\n'])
+  const refused = await run('npx', ['hatchway-agent', 'nonsense'], {
+    cwd: agent.folder,
+    env: environment(),
+  }).catch((error: { code: number; stderr: string }) => error)
   expect(refused).toMatchObject({ code: expect.any(Number), stderr: expect.stringContaining('mcp') })
 })
 
@@ -184,20 +225,7 @@ export default defineConfig({ plugins: [dice({ mostDice: 3 })], web: { port: 0 }
 
   const hatchway = (...args: string[]) =>
     run('npx', ['hatchway', ...args], { cwd: folder, env: environment() })
-  const daemon = spawn('npx', ['hatchway', 'up'], {
-    cwd: folder,
-    env: environment(),
-    detached: true,
-  })
-  // It ends its agents itself: killed, it would leave their sandboxes running.
-  const ended = new Promise(resolve => daemon.once('close', resolve))
-  onTestFinished(async () => {
-    process.kill(-(daemon.pid ?? 0), 'SIGTERM')
-    await ended
-  })
-  let printed = ''
-  for (const stream of [daemon.stdout, daemon.stderr]) stream.on('data', chunk => (printed += chunk))
-  await until(() => /\bready\b/.test(printed))
+  const printed = await up(folder, environment())
   expect(printed).toContain(': 1 group ')
   expect((await hatchway('chat', '--once', 'hello', '--wait')).stdout).toContain('I’m Hatch')
   const roll = { tool: 'roll_dice', arguments: { dice: 3 } }
@@ -212,24 +240,55 @@ export default defineConfig({ plugins: [dice({ mostDice: 3 })], web: { port: 0 }
     '--wait',
   ]
   expect((await hatchway(...request, '--json')).stdout).toMatch(/"shown":\s*\[\s*\d,\s*\d,\s*\d\s*\]/)
-  await until(() => /http:\/\/\S+/.test(printed))
   const link = new URL(/http:\/\/\S+/.exec(printed)?.[0] ?? '')
   const [cookie = ''] = (await fetch(link, { redirect: 'manual' })).headers.getSetCookie()
   const shown = await fetch(link.origin, { headers: { cookie: cookie.split(';')[0] ?? '' } })
   expect(await shown.text()).toContain('<div id="console">')
 })
 
-test('hatchway: init works in a folder as npm init makes it, and prints no warning', async () => {
-  const folder = join(place, 'plain')
-  mkdirSync(folder)
-  await run('npm', ['init', '-y'], { cwd: folder, env: environment() })
-  await run('npm', ['install', tarball('hatchway')], { cwd: folder, env: environment() })
-  const file = join(folder, 'package.json')
-  const manifest = JSON.parse(readFileSync(file, 'utf8'))
+/** A folder that was empty, and somebody whose home is empty, before `npm install`. */
+const plain = join(place, 'plain')
+const atPlain = (home: string) => {
+  const env = environment({ HOME: join(place, home), HATCHWAY_WEB_PORT: '0' })
   // Not by npx, which may have warnings of its own.
-  const program = join(folder, 'node_modules', 'hatchway', 'bin', 'hatchway.mjs')
-  const hatchway = (...args: string[]) =>
-    run(process.execPath, [program, ...args], { cwd: folder, env: environment() })
+  const program = join(plain, 'node_modules', 'hatchway', 'bin', 'hatchway.mjs')
+  const hatchway = (...args: string[]) => run(process.execPath, [program, ...args], { cwd: plain, env })
+  return { env, hatchway }
+}
+let installing: Promise<unknown> | undefined
+function installPlain() {
+  for (const folder of [plain, join(place, 'no-home')]) mkdirSync(folder, { recursive: true })
+  const { env } = atPlain('no-home')
+  installing ??= run('npm', ['install', tarball('hatchway')], { cwd: plain, env })
+  return installing
+}
+
+test('hatchway: in an empty folder, the daemon starts and answers, and finds what can be added', async () => {
+  await installPlain()
+  const { env, hatchway } = atPlain('no-home')
+  const listed = await run('npx', ['hatchway', 'agents', 'list', '--json'], { cwd: plain, env })
+  const driver = join(projectRoot, 'packages', 'agent', 'src', 'drivers', 'claude', 'package.json')
+  const { dependencies } = JSON.parse(readFileSync(driver, 'utf8'))
+  expect(JSON.parse(listed.stdout)).toContainEqual(
+    expect.objectContaining({ driver: 'claude', tested: dependencies['@anthropic-ai/claude-agent-sdk'] }),
+  )
+  const printed = await up(plain, env)
+  expect(printed).toContain(`ready on ${join(plain, 'data')}: 1 group `)
+  expect(printed).toMatch(/^Chat with your assistant: http:\/\/127\.0\.0\.1:\d+\/\?token=\S+$/m)
+  expect((await hatchway('chat', '--once', 'hello', '--wait')).stdout).toContain('I’m Hatch')
+  // It installs the library first.
+  const added = await hatchway('channels', 'add', 'telegram').catch((error: { stderr: string }) => error)
+  expect(added.stderr).toMatch(/token/i)
+  expect(existsSync(join(plain, 'data', 'channels', 'telegram', 'node_modules', 'grammy'))).toBe(true)
+})
+
+test('hatchway: init works in a folder as npm init makes it, and prints no warning', async () => {
+  await installPlain()
+  const { env, hatchway } = atPlain('home')
+  rmSync(join(plain, 'data'), { recursive: true, force: true })
+  await run('npm', ['init', '-y'], { cwd: plain, env })
+  const file = join(plain, 'package.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8'))
   for (const type of ['commonjs', undefined]) {
     writeFileSync(file, JSON.stringify({ ...manifest, type }))
     const made = await hatchway('init', '--yes', '--force', '--port', '0')
@@ -245,7 +304,7 @@ test('hatchway: init works in a folder as npm init makes it, and prints no warni
   }
   // One that was written by hand is refused with what to do.
   writeFileSync(file, JSON.stringify({ ...manifest, type: 'commonjs' }))
-  const own = join(folder, 'own.config.ts')
+  const own = join(plain, 'own.config.ts')
   writeFileSync(own, `import { defineConfig } from 'hatchway/config'\nexport default defineConfig({})\n`)
   const refused = await hatchway('config', '--config', own).catch((error: { stderr: string }) => error)
   expect(refused.stderr).toContain('rename the file to own.config.mts')
