@@ -53,6 +53,22 @@ export const statusAnswer = z
   })
   .meta({ id: 'Status' })
 
+/** What every group is limited to, under the names of the configuration: `limits`, and `agents` for its sandbox. */
+export const groupLimits = wire(
+  z.object({
+    commandsPerMinute: z.int(),
+    filesWaiting: z.int(),
+    openTasks: z.int(),
+    openRequests: z.int(),
+    openTodos: z.int(),
+    fileBytes: z.int(),
+    memoryMb: z.int(),
+    processes: z.int(),
+    cpus: z.int(),
+    runMs: z.int(),
+  }),
+)
+
 export const groupAnswer = groupSchema
   .extend({
     mode: z.enum(['events', 'polling']).optional().describe('how its files are noticed, while a daemon runs'),
@@ -62,18 +78,7 @@ export const groupAnswer = groupSchema
     mounts: z
       .array(z.object({ from: z.string(), to: z.string(), writable: z.boolean() }))
       .describe('further directories that its agent sees'),
-    limits: z.object({
-      commands_per_minute: z.int(),
-      files_waiting: z.int(),
-      open_tasks: z.int(),
-      open_requests: z.int(),
-      open_todos: z.int(),
-      file_bytes: z.int(),
-      memory_mb: z.int(),
-      processes: z.int(),
-      cpus: z.int(),
-      run_ms: z.int(),
-    }),
+    limits: groupLimits.schema,
     taint: taintSchema.describe('what the conversation that goes on has read'),
     session: z.object({ state: z.string(), run_id: z.string() }).nullable(),
   })

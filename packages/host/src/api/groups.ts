@@ -2,7 +2,14 @@ import { folderSchema, type Group, payloads, resultSchema } from '@hatchway/prot
 import { z } from 'zod'
 import { folderContext } from '../store/contexts.ts'
 import { isoOf } from '../store/entities/instant.ts'
-import { type GroupAnswer, groupAnswer, groupsAnswer, newGroupRequest, wipedAnswer } from './answers.ts'
+import {
+  type GroupAnswer,
+  groupAnswer,
+  groupLimits,
+  groupsAnswer,
+  newGroupRequest,
+  wipedAnswer,
+} from './answers.ts'
 import type { Host, HostContext } from './host.ts'
 import { present } from './requests.ts'
 import { notFound, type Route, resultOf, routesOf, unavailable } from './route.ts'
@@ -86,6 +93,7 @@ function answersOf(host: Host): (group: Group) => GroupAnswer {
   const { limits, agents } = config
   const opened = host.agents()
   const running = opened?.queue.running() ?? []
+  const limitsOfAll = groupLimits.of({ ...limits, ...agents })
   const taints = store.taints.all().filter(({ context }) => context === folderContext)
   return group => {
     const { folder } = group
@@ -102,18 +110,7 @@ function answersOf(host: Host): (group: Group) => GroupAnswer {
       driver: settings?.driver ?? agents.driver,
       repo: settings?.repo ?? null,
       mounts: settings?.mounts ?? [],
-      limits: {
-        commands_per_minute: limits.commandsPerMinute,
-        files_waiting: limits.filesWaiting,
-        open_tasks: limits.openTasks,
-        open_requests: limits.openRequests,
-        open_todos: limits.openTodos,
-        file_bytes: limits.fileBytes,
-        memory_mb: agents.memoryMb,
-        processes: agents.processes,
-        cpus: agents.cpus,
-        run_ms: agents.runMs,
-      },
+      limits: limitsOfAll,
       taint: {
         corrupted: (taint?.corruptedAt ?? null) !== null,
         secret: settings?.containsSecrets === true || (taint?.secretAt ?? null) !== null,
