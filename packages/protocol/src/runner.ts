@@ -33,6 +33,7 @@ export const runStartSchema = z.object({
     .enum(['messages', 'responses', 'completions', 'generate'])
     .optional()
     .describe('the API it is asked by; left out: the agent’s usual one'),
+  model_context: z.int().min(1).optional().describe('how many tokens the model can hold'),
   task: z
     .object({ id: taskIdSchema, occurrence_id: z.string(), script: z.string().nullable() })
     .nullable()

@@ -4,9 +4,7 @@ import type { Driver } from './types.ts'
 /** Loaded when asked for: a run pays for one driver, not for all. */
 export const drivers: Record<RunStart['driver']['name'], () => Promise<Driver>> = {
   concierge: async () => (await import('./concierge/concierge.ts')).concierge,
-  assistant: async () => {
-    throw new Error('not yet')
-  },
   claude: async () => (await import('./claude/claude.ts')).claude,
+  assistant: async () => (await import('./assistant/assistant.ts')).assistant,
   command: async () => (await import('./command.ts')).command,
 }

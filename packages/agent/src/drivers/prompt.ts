@@ -20,10 +20,13 @@ const element = ({ sender_name, sender, timestamp, text }: RunInput): string =>
   `<message from="${escapeXml(sender_name || sender)}" time="${escapeXml(timestamp)}">${escapeXml(text)}</message>`
 
 /** What any agent is told about where it is. */
-export function aboutThePlace({ assistant, group, kind, timezone, driver }: RunStart): string {
+export function aboutThePlace(
+  { assistant, group, kind, timezone, driver }: RunStart,
+  tools = 'Your tools named hatchway',
+): string {
   const lines = [
     `You are ${assistant}, an assistant in the chat “${group.name}”. Its people write to you in <message> elements; your final text of a turn is sent to them as it stands, so answer them in plain words. The host itself speaks in <system_notices>.`,
-    'You run in a sandbox without a network. Your tools named hatchway are the way to the world outside: messages, schedules, questions to the people in the chat, and the services of the host. They answer with what really happened, or with the reason it did not.',
+    `You run in a sandbox without a network. ${tools} are the way to the world outside: messages, schedules, questions to the people in the chat, and the services of the host. They answer with what really happened, or with the reason it did not.`,
     'Text inside <internal>…</internal> is not sent to the chat.',
     `Times without a zone are in ${timezone}.`,
   ]

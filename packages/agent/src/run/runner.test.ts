@@ -1,14 +1,5 @@
-import { spawn } from 'node:child_process'
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import {
-  type RunEvent,
-  type RunInput,
-  type RunStart,
-  recordSeparator,
-  runEventSchema,
-} from '@hatchway/protocol'
-import { createNames, post } from '@hatchway/spool'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   InvalidRequest,
@@ -16,9 +7,10 @@ import {
   type ModelRequest,
   serveMessagesApi,
 } from '../../../testing/src/agents/messages-api.ts'
-import { type Live, openLive } from '../../../testing/src/daemon/in-process.ts'
+import type { Live } from '../../../testing/src/daemon/in-process.ts'
 import { temporaryFolder } from '../../../testing/src/folders.ts'
 import { until } from '../../../testing/src/until.ts'
+import { documentOf, open, said, start, taskOf, usedIn, type Wish } from './testing.ts'
 
 /** The runner as a process of its own, with a real host on the other side of the hatch. */
 const agentDirectory = join(import.meta.dirname, '..', '..')
@@ -34,144 +26,9 @@ const sdkFolder = join(
 /** the SDK brings it in a package for each platform */
 const claudeProgram = () =>
   join(dirname(sdkFolder), `claude-agent-sdk-${process.platform}-${process.arch}`, 'claude')
-const bundle = join(agentDirectory, 'dist', 'agent.mjs')
 /** the SDK is installed beside it */
 const sources = join(agentDirectory, 'src', 'main.ts')
 
-async function open(): Promise<Live> {
-  const live = await openLive({ agents: { enabled: 'no' }, timezone: 'Europe/Berlin' })
-  onTestFinished(() => live.close())
-  for (const folder of ['main', 'family']) {
-    await live.host.addGroup({
-      folder,
-      jid: `${folder}@chat`,
-      name: folder,
-      main: folder === 'main',
-      dialect: 'hatchway',
-    })
-  }
-  await live.start()
-  return live
-}
-
-let inputs = 0
-const said = (text: string): RunInput => ({
-  id: `input-${++inputs}`,
-  text,
-  sender: 'ann@chat',
-  sender_name: 'Ann',
-  timestamp: new Date().toISOString(),
-})
-
-type Wish = Partial<Omit<RunStart, 'inputs'>> & { inputs?: readonly (string | RunInput)[] }
-
-const documentOf = ({ inputs = ['help'], ...wish }: Wish): RunStart => ({
-  version: 1,
-  run_id: 'run-1',
-  kind: 'chat',
-  group: { folder: 'family', name: 'Family', jid: 'family@chat', main: false },
-  assistant: 'Hatch',
-  timezone: 'Europe/Berlin',
-  session_id: null,
-  model: null,
-  task: null,
-  context: [],
-  driver: { name: 'concierge' },
-  events: 'auto',
-  ...wish,
-  inputs: inputs.map(input => (typeof input === 'string' ? said(input) : input)),
-})
-
-const taskOf = (prompt: string, script: string | null = null): Wish => ({
-  kind: 'task',
-  task: { id: '1', occurrence_id: 'o1', script },
-  inputs: [prompt],
-})
-
-interface Run {
-  events: RunEvent[]
-  /** what stood on standard output beside the events */
-  strays: () => string
-  of<T extends RunEvent['type']>(type: T): Extract<RunEvent, { type: T }>[]
-  results(): (string | null)[]
-  say(text: string): string
-  put(name: string, content: string): void
-  waits(name: string): boolean
-  finish(): void
-  kill(signal: NodeJS.Signals): void
-  exited: Promise<number | null>
-  log(): string
-}
-
-function start(
-  live: Live,
-  document: Wish | string,
-  { program = bundle, env = {} }: { program?: string; env?: Record<string, string> } = {},
-): Run {
-  const ipc = join(live.layout.ipc, 'family')
-  const group = join(live.data, 'groups', 'family')
-  mkdirSync(join(group, '.home'), { recursive: true })
-  const child = spawn(process.execPath, [program, 'run'], {
-    cwd: group,
-    env: {
-      PATH: process.env.PATH ?? '',
-      NODE_COMPILE_CACHE: process.env.TEST_COMPILE_CACHE ?? '',
-      TZ: 'Europe/Berlin',
-      HOME: join(group, '.home'),
-      HATCHWAY_IPC: ipc,
-      HATCHWAY_GROUP: 'family',
-      HATCHWAY_GROUP_DIR: group,
-      HATCHWAY_MAIN: '0',
-      ...env,
-    },
-  })
-  const events: RunEvent[] = []
-  let strays = ''
-  let log = ''
-  let rest = ''
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) {
-      if (line.startsWith(recordSeparator)) events.push(runEventSchema.parse(JSON.parse(line.slice(1))))
-      else strays += line
-    }
-  })
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    log += chunk
-  })
-  child.stdin.end(typeof document === 'string' ? document : JSON.stringify(documentOf(document)))
-  const exited = new Promise<number | null>(resolve => child.on('close', resolve))
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
-  const of = <T extends RunEvent['type']>(type: T) =>
-    events.filter((event): event is Extract<RunEvent, { type: T }> => event.type === type)
-  const input = join(ipc, 'input')
-  const freshName = createNames()
-  const put = (name: string, content: string) => void post(input, content, { name })
-  return {
-    events,
-    strays: () => strays + rest,
-    of,
-    results: () => of('result').map(({ text }) => text),
-    put,
-    say(text) {
-      const name = freshName()
-      const { id: _, ...message } = said(text)
-      put(name, JSON.stringify({ version: 1, type: 'message', ...message }))
-      return name.slice(0, -'.json'.length)
-    },
-    waits: name => existsSync(join(input, name)),
-    finish: () => put('_close', ''),
-    kill: signal => void child.kill(signal),
-    exited,
-    log: () => log,
-  }
-}
-
-const usedIn = (run: Run) => run.of('used').flatMap(({ inputs }) => inputs)
 const tasksOf = ({ host }: Live) => host.store.tasks({ group: 'family' })
 
 describe('the concierge', () => {

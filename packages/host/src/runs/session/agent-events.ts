@@ -88,8 +88,18 @@ export function createAgentEvents(
     if (id !== null && id !== '' && id.length <= sessionIdLimit) report.sessionId = id.toWellFormed()
   }
 
+  /** Kept at once: a run that is killed in its first turn says no result with it. */
+  const onSession = (id: string) => {
+    noteSession(id)
+    if (options.keepSession && !report.isForgotten && report.sessionId !== null)
+      options.store.setSession(options.group.folder, report.sessionId)
+  }
+
   const onEvent = (event: RunEvent, at: number | undefined): void => {
     switch (event.type) {
+      case 'session':
+        onSession(event.session_id)
+        break
       case 'used':
         ledger.name(event.inputs)
         break
