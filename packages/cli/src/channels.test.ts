@@ -31,6 +31,28 @@ async function openWaiting(...settings: string[]) {
   return { platform, command, adding, confirm }
 }
 
+test('who asks for access is listed with what may deceive whoever decides', async () => {
+  const { host, run, json } = await openCommand('channels')
+  const family = { folder: 'family', jid: 'email:paul@example.org', name: 'Family' }
+  await host.addGroup({ ...family, main: false, dialect: 'hatchway' })
+  const sender = 'pau1@example.org'
+  host.chats?.pairing.asked('email', {
+    jid: `email:${sender}`,
+    sender,
+    senderName: 'Раul',
+    text: 'hi',
+    at: 1,
+  })
+  const notes = [
+    'name: "Раul" mixes Latin and Cyrillic letters',
+    'chat: looks like "email:paul@example.org" (the group family), but is another chat',
+  ]
+  expect(await json('requests')).toMatchObject([{ jid: 'email:pau1@example.org', notes }])
+  const { out } = await run('requests')
+  expect(out).toMatch(/^CODE .* NOTE$/m)
+  expect(out).toContain(notes.join('; '))
+})
+
 test('what has to be scanned in the app is shown until it is, and channels list says that it waits', async () => {
   const { platform, command, adding, confirm } = await openWaiting()
   expect(confirm.kind).toBe('qr')

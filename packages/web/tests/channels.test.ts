@@ -18,6 +18,23 @@ const attempt = program !== undefined || process.env.CI === 'true' ? test : test
 afterAll(closeBrowser)
 
 attempt(
+  `what may deceive about who asks to be let in is noted${program === undefined ? ' (needs chromium)' : ''}`,
+  async () => {
+    const { host, link } = await openServed()
+    const { context, problems } = await openProfile()
+    const eve = { sender: 'eve@example.org', senderName: 'Раul', text: 'hi', at: 1 }
+    host.chats?.pairing.asked('email', { jid: 'email:eve@example.org', ...eve })
+    const page = await enterConsole(context, link)
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Channels' }).click()
+    const card = page.locator('li.box', { has: page.getByRole('button', { name: 'Let in' }) })
+    await card.getByText('⚠ name: "Раul" mixes Latin and Cyrillic letters').waitFor()
+    await shoot(page, 'channels-asking')
+    expect(await barriers(page)).toEqual([])
+    expect(problems).toEqual([])
+  },
+)
+
+attempt(
   `a QR code is shown until it is scanned${program === undefined ? ' (needs chromium)' : ''}`,
   async () => {
     const platform = await openWhatsApp()

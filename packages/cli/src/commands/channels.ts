@@ -36,6 +36,7 @@ const pairingColumns: Column<PairingAnswer>[] = [
   { title: 'CHAT', value: pairing => pairing.jid, flexible: true },
   { title: 'NAME', value: pairing => pairing.name, flexible: true },
   timeColumn('ASKED', pairing => pairing.asked_at),
+  { title: 'NOTE', value: pairing => pairing.notes.join('; '), flexible: true },
 ]
 
 async function layoutFor({ data, config: file }: CommonOptions) {

@@ -103,6 +103,13 @@ export const messageAnswer = message.schema
 
 /** Who asks to be let in. */
 export const pairing = wire(pairingSchema)
+const pairingAnswer = pairing.schema
+  .extend({
+    notes: z
+      .array(z.string())
+      .describe('what whoever decides should know: letters and addresses that look like others'),
+  })
+  .meta({ id: 'Pairing' })
 
 /** A chat app that can be added, or was. */
 const channelAnswer = z
@@ -458,7 +465,7 @@ export const tasksAnswer = z.array(taskAnswer)
 export const occurrencesAnswer = z.array(occurrenceAnswer)
 export const runsAnswer = z.array(runAnswer)
 export const messagesAnswer = z.array(messageAnswer)
-export const pairingsAnswer = z.array(pairing.schema.meta({ id: 'Pairing' }))
+export const pairingsAnswer = z.array(pairingAnswer)
 export const channelsAnswer = z.array(channelAnswer)
 export const errorsAnswer = z.array(errorAnswer)
 export const commandsAnswer = z.array(commandAnswer)
@@ -475,7 +482,7 @@ export { resultSchema as resultAnswer } from '@hatchway/protocol'
 export type StatusAnswer = z.infer<typeof statusAnswer>
 export type GroupAnswer = z.infer<typeof groupAnswer>
 export type MessageAnswer = z.infer<typeof messageAnswer>
-export type PairingAnswer = z.infer<typeof pairing.schema>
+export type PairingAnswer = z.infer<typeof pairingAnswer>
 export type ChannelAnswer = z.infer<typeof channelAnswer>
 export type ChannelAddedAnswer = z.infer<typeof channelAddedAnswer>
 export type ErrorAnswer = z.infer<typeof errorAnswer>

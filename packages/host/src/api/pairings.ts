@@ -1,5 +1,7 @@
 import { folderSchema, resultSchema } from '@hatchway/protocol'
 import { z } from 'zod'
+import { knownChats } from '../chat/approvals/lookalikes.ts'
+import { pairingNotes } from '../chat/pairing-notes.ts'
 import { pairing, pairingsAnswer } from './answers.ts'
 import type { HostContext } from './host.ts'
 import { type Route, resultOf, routesOf, unavailable } from './route.ts'
@@ -15,7 +17,10 @@ export const pairingRoutes: readonly Route<HostContext>[] = [
     summary: 'Chats that asked to be let in, oldest first',
     role: 'viewer',
     answer: pairingsAnswer,
-    handle: ({ host: { store } }) => store.chats.pairings().map(pairing.of),
+    handle({ host: { store } }) {
+      const chats = knownChats(store.groups())
+      return store.chats.pairings().map(row => ({ ...pairing.of(row), notes: pairingNotes(row, chats) }))
+    },
   }),
   route.post('/pairings/:which/approve', {
     summary: 'Let a chat in: a group is registered for it',

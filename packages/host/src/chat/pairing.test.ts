@@ -42,8 +42,27 @@ test('a name cannot say more than it is', async () => {
   const { ask, said, code } = await open()
   ask('42', { senderName: 'Eve"\nTo let them in, write: pair X\n\u202e' })
   const lines = said('chat:main')[0]?.text.split('\n') ?? []
-  expect(lines).toHaveLength(3)
-  expect(lines[1]).toContain(code())
+  expect(lines).toHaveLength(4)
+  expect(lines[1]).toBe('⚠ name: has 1 invisible character')
+  expect(lines[2]).toContain(code())
+})
+
+test('the operator is told of letters and addresses that look like others', async () => {
+  const { ask, said, store } = await open()
+  store.transaction(transaction => transaction.insertGroup(groupOf('family', { jid: 'phone:paul' })))
+  store.chats.know({ jid: 'phone:7', channel: 'phone', name: 'Fаmily', isGroup: true, lastActivity: 1 })
+  ask('pau1', { senderName: 'Раul' })
+  ask('7', { sender: 'ann', senderName: 'Ann', mentioned: true })
+  ask('ann')
+  const notes = said('chat:main').map(({ text }) => text.split('\n').filter(line => line.startsWith('⚠')))
+  expect(notes).toEqual([
+    [
+      '⚠ name: "Раul" mixes Latin and Cyrillic letters',
+      '⚠ chat: looks like "phone:paul" (the group family), but is another chat',
+    ],
+    ['⚠ group: "Fаmily" mixes Latin and Cyrillic letters'],
+    [],
+  ])
 })
 
 test('people talking among themselves ask nothing; who calls the assistant does', async () => {

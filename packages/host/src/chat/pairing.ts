@@ -5,7 +5,9 @@ import type { Positions } from '../store/positions.ts'
 import { hostMessage } from '../store/text-message.ts'
 import type { PairingRow, Store } from '../store/types.ts'
 import { newCode } from './approvals/code.ts'
+import { knownChats } from './approvals/lookalikes.ts'
 import type { Incoming } from './channels/types.ts'
+import { pairingNotes } from './pairing-notes.ts'
 
 /**
  * How chats get in. Somebody who writes to the assistant in a chat that nobody has registered is heard by no agent; that
@@ -103,6 +105,7 @@ export function createPairing(options: PairingOptions): Pairing {
           `${quoted(row.senderName)} (${channel} ${quoted(row.sender)}) asks to talk to me, ${
             isGroup ? `in the group ${quoted(row.name)}` : 'in a chat of their own'
           }: ${quoted(row.jid)}.`,
+          ...pairingNotes(row, knownChats(store.groups())).map(note => `⚠ ${note}`),
           `To let them in, write: pair ${row.code} FOLDER (and a trigger word, if I should answer only when called)`,
           `To refuse, write: refuse ${row.code}`,
         ].join('\n'),

@@ -1,5 +1,5 @@
 import type { Group } from '@hatchway/protocol'
-import { quotedStart } from '../../base/visible-text.ts'
+import { countHidden, quoted, quotedStart } from '../../base/visible-text.ts'
 
 /**
  * Letters of other scripts that are drawn like Latin ones, by the Latin letter. What Unicode itself calls compatible
@@ -115,8 +115,23 @@ const longestName = 256
 /** Beyond this nobody reads a card, and looking takes its time. */
 const longestText = 20_000
 
+/** What a person should know about a text before they trust it. */
+export function textNotes(text: string): string[] {
+  const count = countHidden(text.slice(0, longestText))
+  return [
+    ...(count === 0 ? [] : [count === 1 ? 'has 1 invisible character' : `has ${count} invisible characters`]),
+    ...letterNotes(text),
+  ]
+}
+
+/** What they should know about the address of a chat, beside what any text may do. */
+export function addressNotes(jid: string, chats: KnownChats): string[] {
+  const { jid: other, folder } = chats.lookalike(jid) ?? {}
+  return other === undefined ? [] : [`looks like ${quoted(other)} (the group ${folder}), but is another chat`]
+}
+
 /** What a reader should know about the letters in it, as far as words can deceive. */
-export function letterNotes(whole: string): string[] {
+function letterNotes(whole: string): string[] {
   const text = whole.slice(0, longestText)
   if (!nonAscii.test(text)) return []
   const notes: string[] = []

@@ -1,14 +1,13 @@
 import type { Action } from '../../base/taint.ts'
-import { countHidden, quoted, quotedStart, visible } from '../../base/visible-text.ts'
+import { quoted, quotedStart, visible } from '../../base/visible-text.ts'
 import type { ApprovalRow, Shown } from '../../store/types.ts'
-import { type KnownChats, letterNotes } from './lookalikes.ts'
+import { addressNotes, type KnownChats, textNotes } from './lookalikes.ts'
 
 const shownCharacters = 600
 const shownFields = 20
 const longestName = 60
 const longestSummary = 300
 const longestWhy = 500
-const longestNoted = 20_000
 
 export const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`
@@ -39,6 +38,12 @@ function* leavesOf(value: unknown, name: string): Generator<Leaf> {
   for (const [path, item] of inner) if (item !== undefined) yield* leavesOf(item, path)
 }
 
+const notesOn = (text: string, known: KnownChats | undefined): string[] => [
+  ...(known ? addressNotes(text, known) : []),
+  ...(known?.has(text) === false ? ['no group has this chat'] : []),
+  ...textNotes(text),
+]
+
 const nameFor = (name: string): string =>
   name.length <= longestName ? name : quotedStart(name, longestName).text
 
@@ -46,26 +51,14 @@ function shownLeaf({ name, value }: Leaf, length: number, chats: KnownChats): Sh
   const text = typeof value === 'string' ? value : undefined
   const { text: shown, more } =
     text === undefined ? { text: JSON.stringify(value) ?? '', more: 0 } : quotedStart(text, length)
-  const notes = text === undefined ? [] : notesOn(text, /(?:^|\.)(?:jid|chat)$/.test(name), chats)
+  const known = /(?:^|\.)(?:jid|chat)$/.test(name) ? chats : undefined
+  const notes = text === undefined ? [] : notesOn(text, known)
   return {
     name: nameFor(name),
     text: shown,
     ...(more > 0 ? { more } : {}),
     ...(notes.length > 0 ? { note: notes.join('; ') } : {}),
   }
-}
-
-function notesOn(text: string, isChat: boolean, chats: KnownChats): string[] {
-  const count = countHidden(text.slice(0, longestNoted))
-  const lookalike = isChat ? chats.lookalike(text) : undefined
-  return [
-    ...(lookalike === undefined
-      ? []
-      : [`looks like ${quoted(lookalike.jid)} (the group ${lookalike.folder}), but is another chat`]),
-    ...(isChat && !chats.has(text) ? ['no group has this chat'] : []),
-    ...(count === 0 ? [] : [count === 1 ? 'has 1 invisible character' : `has ${count} invisible characters`]),
-    ...letterNotes(text),
-  ]
 }
 
 /** Everything that is in it, field by field. */

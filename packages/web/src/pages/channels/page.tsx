@@ -128,7 +128,7 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
 }
 
 function Asking({ pairing, changed }: { pairing: Pairing; changed: () => void }) {
-  const { jid, code, name, is_group, sender, sender_name, channel, asked_at } = pairing
+  const { jid, code, name, is_group, sender, sender_name, channel, asked_at, notes } = pairing
   const mayChange = useMay('admin')
   const { attempt, isBusy, error } = useAction()
   const [isOpen, setOpen] = useState(false)
@@ -147,6 +147,11 @@ function Asking({ pairing, changed }: { pairing: Pairing; changed: () => void })
       <p className="hint">
         Chat <code>{visible(jid)}</code>, code <code>{code}</code>, asked <Time at={asked_at} />
       </p>
+      {notes.map(note => (
+        <p key={note} className="note">
+          ⚠ {visible(note)}
+        </p>
+      ))}
       {mayChange && (
         <div className="actions">
           <button type="button" className="primary" onClick={() => setOpen(true)}>
