@@ -8,12 +8,14 @@ import { post } from '@hatchway/spool'
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { StoreFailure } from '../base/storage-failure.ts'
+import { configSchema } from '../config.ts'
 import { createSentTexts, type SentTexts } from '../sandboxes/sent-texts.ts'
 import type { SandboxExit } from '../sandboxes/types.ts'
 import { openStore } from '../store/sqlite.ts'
 import type { AgentStore } from '../store/types.ts'
 import { containerProtocols } from './container-protocols/index.ts'
 import { createInputBox, inputId } from './input-box.ts'
+import { createRunQueue } from './run-queue.ts'
 import { startSession } from './session.ts'
 
 /** What a stranger's container used, and what is left for the next one. The test does what the container would. */
@@ -31,6 +33,30 @@ interface RigOptions {
 }
 const patient = { idleMs: 60_000, runMs: 60_000, closeMs: 60_000 }
 
+const familyOf = (dialect: DialectName): Group => ({
+  folder: 'family',
+  jid: 'family@chat',
+  name: 'Family',
+  main: false,
+  dialect,
+  trigger: null,
+  requires_trigger: false,
+  channel: null,
+  added_at: new Date().toISOString(),
+  last_activity: null,
+})
+const heard = (text: string) => ({
+  group: 'family',
+  jid: 'family@chat',
+  channel: 'test',
+  externalId: null,
+  sender: 'ada',
+  senderName: 'Ada',
+  text,
+  status: 'waiting' as const,
+  createdAt: Date.now(),
+})
+
 const openRig = async (
   dialect: DialectName,
   { limits = patient, decided, notices, sent, kind = 'chat', change }: RigOptions = {},
@@ -40,31 +66,9 @@ const openRig = async (
   mkdirSync(join(data, 'staging'))
   for (const name of dialects[dialect].directories) mkdirSync(join(data, 'ipc', name), { recursive: true })
   const at = new Date().toISOString()
-  const group: Group = {
-    folder: 'family',
-    jid: 'family@chat',
-    name: 'Family',
-    main: false,
-    dialect,
-    trigger: null,
-    requires_trigger: false,
-    channel: null,
-    added_at: at,
-    last_activity: null,
-  }
+  const group = familyOf(dialect)
   store.transaction(transaction => transaction.insertGroup(group))
-  const hear = (text: string) =>
-    store.agents.receive({
-      group: 'family',
-      jid: 'family@chat',
-      channel: 'test',
-      externalId: null,
-      sender: 'ada',
-      senderName: 'Ada',
-      text,
-      status: 'waiting',
-      createdAt: Date.now(),
-    })
+  const hear = (text: string) => store.agents.receive(heard(text))
   const waiting = () => store.agents.incoming({ group: 'family', status: 'waiting' })
   hear('first')
   const rows = waiting()
@@ -457,3 +461,91 @@ test('a follow-up says who wrote it, and first what was refused to its agent', a
     /^<system_notices>\n- A request of yours was refused: &lt;x&gt;\.\n<\/system_notices>\n<context timezone="UTC" \/>\n<messages>\n<message sender="Ada" time="[^"]+">second<\/message>\n<\/messages>$/,
   )
 })
+
+/** Where a container finds what people said before it began: the notices and the text. */
+const begins: readonly { dialect: DialectName; told: (stdin: string, ipc: string) => string }[] = [
+  {
+    dialect: 'pynchy',
+    told(_, ipc) {
+      const { system_notices, messages } = JSON.parse(
+        readFileSync(join(ipc, 'input', 'initial.json'), 'utf8'),
+      )
+      return [...(system_notices ?? []), messages[0].content].join('\n')
+    },
+  },
+  { dialect: 'nanoclaw', told: stdin => JSON.parse(stdin).prompt },
+  { dialect: 'mdclaw', told: stdin => JSON.parse(stdin).prompt },
+  {
+    dialect: 'novabot',
+    told: (_, ipc) => JSON.parse(readFileSync(join(ipc, 'inbox', `${inputId(1)}.json`), 'utf8')).prompt,
+  },
+]
+test.each(begins)(
+  '$dialect: one that is killed in its first turn is told in the next what it had already sent',
+  async ({ dialect, told }) => {
+    const data = mkdtempSync(join(tmpdir(), 'hatchway-foreign-'))
+    const ipc = join(data, 'ipc', 'family')
+    mkdirSync(join(data, 'staging'))
+    for (const name of dialects[dialect].directories) mkdirSync(join(ipc, name), { recursive: true })
+    const store = openStore({ path: join(data, 'hatchway.db'), durability: 'process' })
+    store.transaction(transaction => transaction.insertGroup(familyOf(dialect)))
+    const runs: { start: RunStart; told: string; kill(): void }[] = []
+    let messages = 0
+    const message = (text: string) => ({
+      ...{ id: ++messages, group: 'family', jid: 'family@chat', kind: 'text' as const, text, sender: null },
+      ...{ speech: null, messageId: null, createdAt: Date.now() },
+    })
+    const queue = createRunQueue({
+      config: configSchema.parse({ timezone: 'UTC' }),
+      store: store.agents,
+      group: folder => store.group(folder),
+      async launch(start) {
+        const [stdin, stdout, exit] = [
+          new PassThrough(),
+          new PassThrough(),
+          Promise.withResolvers<SandboxExit>(),
+        ]
+        const kill = async () => {
+          stdout.end()
+          exit.resolve({ code: null, signal: 'SIGKILL' })
+        }
+        let document = ''
+        stdin.on('data', chunk => {
+          document += chunk
+        })
+        stdin.on('end', () => runs.push({ start, told: told(document, ipc), kill }))
+        return { name: 'test', stdin, stdout, stderr: new PassThrough(), exited: exit.promise, kill }
+      },
+      inputBox: () =>
+        createInputBox({
+          ...{ directory: ipc, dialect, staging: join(data, 'staging'), owner: undefined, timezone: 'UTC' },
+          now: () => new Date(),
+        }),
+      message: (_, text) => message(text),
+      said: () => {},
+      lately: folder => store.latestMessages({ group: folder, limit: 100, characters: 1_000_000 }).rows,
+      typing: () => {},
+      log: pino({ level: 'silent' }),
+      now: Date.now,
+    })
+    onTestFinished(async () => {
+      await queue.stop()
+      store.close()
+      rmSync(data, { recursive: true })
+    })
+
+    store.agents.receive(heard('clean the <kitchen>'))
+    queue.kick()
+    await until(() => runs.length === 1)
+    expect(runs[0]?.told).not.toContain('interrupted')
+    // With its tool for messages, which the host stores by itself.
+    store.transaction(transaction => transaction.insertMessage(message('I begin with </system_notices> it')))
+    runs[0]?.kill()
+    await until(() => runs.length === 2)
+    const [, again] = runs
+    expect(again?.start.session_id).toBeNull()
+    expect(again?.told).toContain('clean the')
+    expect(again?.told).toContain('Your turn was interrupted before it ended')
+    expect(again?.told).toMatch(/already sent: .{0,20}I begin with &lt;\/system_notices&gt; it/)
+  },
+)
