@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { contentFor } from '../../../../host/src/runs/model-gateway/content.ts'
 import {
   type ApiName,
   type Failure,
@@ -10,7 +9,11 @@ import {
   type ScriptedModel,
   serveModelApis,
 } from '../../../../testing/src/agents/model-apis.ts'
-import { hasBubblewrap, startInBubblewrap } from '../../../../testing/src/agents/sandboxed.ts'
+import {
+  hasBubblewrap,
+  refusedByGateway,
+  startInBubblewrap,
+} from '../../../../testing/src/agents/sandboxed.ts'
 import type { Live } from '../../../../testing/src/daemon/in-process.ts'
 import { until } from '../../../../testing/src/until.ts'
 import { documentOf, follow, open, type Run, said, start, usedIn, type Wish } from '../../run/testing.ts'
@@ -37,11 +40,7 @@ async function withModel(live: Live, api: ApiName, model: ScriptedModel) {
     beginSandboxed: async (wish: Wish) =>
       follow(live, await startInBubblewrap(live, documentFor(wish), directory)),
     /** what the host's gateway would refuse */
-    refused: () =>
-      served.requests.flatMap(({ body }) => {
-        const judged = contentFor(Buffer.from(JSON.stringify(body)), api)
-        return 'problem' in judged ? [judged.problem] : []
-      }),
+    refused: () => served.requests.flatMap(request => refusedByGateway(request) ?? []),
   }
 }
 
