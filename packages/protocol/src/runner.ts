@@ -56,6 +56,9 @@ const steps = ['text', 'thinking', 'tool_call', 'tool_result', 'notice'] as cons
 export const runEventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready') }),
   z.object({ type: z.literal('heartbeat') }),
+  z
+    .object({ type: z.literal('session'), session_id: z.string() })
+    .describe('the session that this run goes on with or begins, said before its first turn ends'),
   z.object({ type: z.literal('used'), inputs: z.array(z.string()) }).describe('these reached the agent'),
   z.object({
     type: z.literal('script'),

@@ -33,6 +33,13 @@ export const modelSchema = z.strictObject({
     .optional()
     .describe('The model API that requests from sandboxes are forwarded to.')
     .meta({ allowed: 'an http or https address', otherwise: 'the provider’s own' }),
+  context: z
+    .int()
+    .min(4000)
+    .max(10_000_000)
+    .optional()
+    .describe('How many tokens the model can hold. The driver `assistant` keeps the conversation within it.')
+    .meta({ otherwise: '32000 for models asked by Chat Completions, 128000 for others' }),
   keyVariable: variableName
     .optional()
     .describe('The host’s environment variable with the API key. Sandboxes never see it.')

@@ -6,7 +6,7 @@ import { messages } from './model-apis/messages.ts'
 import { completions, responses } from './model-apis/openai.ts'
 import type { ApiFormat, ApiName, Failure, ModelReply, ReadRequest, Said } from './model-apis/types.ts'
 
-export type { ApiName, Failure, ModelReply, Said } from './model-apis/types.ts'
+export type { ApiName, Failure, ModelReply } from './model-apis/types.ts'
 
 /**
  * A stand-in for four model APIs at once, each at its own paths: Anthropic's Messages, OpenAI's Responses and Chat

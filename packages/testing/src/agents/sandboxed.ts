@@ -2,10 +2,18 @@ import { chmodSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunStart } from '@hatchway/protocol'
 import { findProgram } from '../../../host/src/base/programs.ts'
+import { contentFor } from '../../../host/src/runs/model-gateway/content.ts'
 import { createBubblewrap } from '../../../host/src/sandboxes/bubblewrap.ts'
 import { inside, mountsFor } from '../../../host/src/sandboxes/mounts.ts'
 import type { Live } from '../daemon/in-process.ts'
 import { projectRoot } from '../paths.ts'
+import type { ModelApiRequest } from './model-apis.ts'
+
+/** What the host's gateway would say to this; undefined: nothing. */
+export function refusedByGateway({ api, body }: ModelApiRequest): string | undefined {
+  const judged = contentFor(Buffer.from(JSON.stringify(body)), api)
+  return 'problem' in judged ? judged.problem : undefined
+}
 
 export const hasBubblewrap = findProgram('bwrap') !== undefined
 

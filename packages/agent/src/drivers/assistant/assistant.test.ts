@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { contentFor } from '../../../../host/src/runs/model-gateway/content.ts'
+import { z } from 'zod'
 import {
   type ApiName,
   type Failure,
@@ -10,7 +10,11 @@ import {
   type ScriptedModel,
   serveModelApis,
 } from '../../../../testing/src/agents/model-apis.ts'
-import { hasBubblewrap, startInBubblewrap } from '../../../../testing/src/agents/sandboxed.ts'
+import {
+  hasBubblewrap,
+  refusedByGateway,
+  startInBubblewrap,
+} from '../../../../testing/src/agents/sandboxed.ts'
 import type { Live } from '../../../../testing/src/daemon/in-process.ts'
 import { until } from '../../../../testing/src/until.ts'
 import { documentOf, follow, open, type Run, said, start, usedIn, type Wish } from '../../run/testing.ts'
@@ -32,16 +36,12 @@ async function withModel(live: Live, api: ApiName, model: ScriptedModel) {
     documentOf({ model: 'stand-in', model_api: api, ...wish, driver: { name: 'assistant', ...wish.driver } })
   return {
     served,
-    begin: (wish: Wish) =>
-      start(live, JSON.stringify(documentFor(wish)), { env: { ANTHROPIC_UNIX_SOCKET: socket } }),
+    begin: ({ env, ...wish }: Wish & { env?: Record<string, string> }) =>
+      start(live, JSON.stringify(documentFor(wish)), { env: { ANTHROPIC_UNIX_SOCKET: socket, ...env } }),
     beginSandboxed: async (wish: Wish) =>
       follow(live, await startInBubblewrap(live, documentFor(wish), directory)),
     /** what the host's gateway would refuse */
-    refused: () =>
-      served.requests.flatMap(({ body }) => {
-        const judged = contentFor(Buffer.from(JSON.stringify(body)), api)
-        return 'problem' in judged ? [judged.problem] : []
-      }),
+    refused: () => served.requests.flatMap(request => refusedByGateway(request) ?? []),
   }
 }
 
@@ -289,6 +289,37 @@ test('a conversation that cannot be read begins anew, and says so', async () => 
     run.finish()
     await run.exited
   }
+})
+
+test('what a small model is told before the conversation fits into 2,000 tokens, with every tool', async () => {
+  const live = await open()
+  const { served, begin } = await withModel(live, 'completions', (_, index) =>
+    index === 0
+      ? { calls: [call('call_tool', { name: 'list_groups' }), call('tool_help', { name: 'ask_user' })] }
+      : { text: 'Yes.' },
+  )
+  // The main group's agent is offered more than any other.
+  const run = begin({ inputs: ['hello'], env: { HATCHWAY_MAIN: '1' } })
+  await until('it has answered', () => run.results().length === 1)
+  const [first, second] = served.requests
+  const { messages, tools } = z
+    .object({ messages: z.array(z.object({ content: z.string() })), tools: z.array(z.unknown()) })
+    .parse(first?.body)
+  const told = messages[0]?.content ?? ''
+  expect((told.length + JSON.stringify(tools).length) / 4).toBeLessThanOrEqual(2000)
+  const known = `${told} ${first?.tools.join(' ')}`
+  for (const name of [
+    'shell',
+    'edit_file',
+    'send_message',
+    'schedule_task',
+    'ask_user',
+    'save_memory',
+    'register_group',
+  ])
+    expect(known).toContain(name)
+  expect(second && everything(second)).toContain('Asks the people in this group’s chat one to four questions')
+  expect(second && everything(second)).not.toContain('There is no tool')
 })
 
 test('without a model it says what to do', async () => {

@@ -16,7 +16,7 @@ export interface Speaker {
   room(system: string, tools: readonly ToolDefinition[]): number
 }
 
-export type Asked = Pick<Question, 'system' | 'tools' | 'messages'>
+type Asked = Pick<Question, 'system' | 'tools' | 'messages'>
 
 const longestAnswer = 8192
 const leastRoom = 500

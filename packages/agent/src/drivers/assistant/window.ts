@@ -9,6 +9,8 @@ import { type Message, type Part, textIn, textPart, userMessage } from './messag
 
 const perImage = 1500
 const perMessage = 8
+/** what an API writes around a tool */
+const perTool = 12
 
 export const tokensIn = (text: string): number => Math.ceil(Buffer.byteLength(text) / 4)
 
@@ -36,7 +38,7 @@ export const tokensOfAll = (messages: readonly Message[]): number =>
   messages.reduce((sum, message) => sum + tokensOf(message), 0)
 
 export const tokensOfTools = (tools: readonly ToolDefinition[]): number =>
-  tools.reduce((sum, tool) => sum + tokensIn(JSON.stringify(tool)), 0)
+  tools.reduce((sum, tool) => sum + perTool + tokensIn(JSON.stringify(tool)), 0)
 
 /** What is left when the first message, and what belongs to it, is gone. */
 export function withoutOldest(messages: readonly Message[]): readonly Message[] {

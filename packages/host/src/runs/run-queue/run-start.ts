@@ -58,9 +58,11 @@ export function runStart(options: Known, run: NewRun, refusals: readonly string[
   }
 }
 
-/** The API of the model; left out: whichever the agent asks by. */
-const spokenIn = ({ provider }: ModelSettings): Pick<RunStart, 'model_api'> =>
-  provider === undefined ? {} : { model_api: providers[provider].apis[0] }
+/** The API of the model, and how much it can hold; left out: whatever the agent takes as usual. */
+const spokenIn = ({ provider, context }: ModelSettings): Pick<RunStart, 'model_api' | 'model_context'> => ({
+  ...(provider === undefined ? {} : { model_api: providers[provider].apis[0] }),
+  ...(context === undefined ? {} : { model_context: context }),
+})
 
 /** The run as it is stored at its start. */
 export const runRow = ({ group, job }: NewRun, start: RunStart, startedAt: number): RunRow => ({

@@ -131,7 +131,7 @@ export function argumentsIn(text: string): Record<string, unknown> | undefined {
 }
 
 function firstSentence(text: string, longest: number): string {
-  const sentence = /^[\s\S]*?[.:](?=\s|$)/.exec(text)?.[0] ?? text
+  const sentence = /^[\s\S]*?\.(?=\s|$)/.exec(text)?.[0] ?? text
   return sentence.length > longest ? `${sentence.slice(0, longest - 1).toWellFormed()}…` : sentence
 }
 
