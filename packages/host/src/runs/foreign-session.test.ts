@@ -493,7 +493,7 @@ test.each(begins)(
     let messages = 0
     const message = (text: string) => ({
       ...{ id: ++messages, group: 'family', jid: 'family@chat', kind: 'text' as const, text, sender: null },
-      ...{ speech: null, messageId: null, createdAt: Date.now() },
+      ...{ speech: null, messageId: null, createdAt: Date.now(), author: 'agent' as const },
     })
     const queue = createRunQueue({
       config: configSchema.parse({ timezone: 'UTC' }),

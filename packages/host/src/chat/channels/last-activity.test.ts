@@ -16,7 +16,7 @@ async function open() {
   onTestFinished(() => live.close())
   const listed: KnownChat[] = []
   const connected = Promise.withResolvers<ChannelHost>()
-  const add = (folder: string, main: boolean, dialect: string) =>
+  const add = (folder: string, main: boolean, dialect: 'hatchway' | 'nanoclaw') =>
     live.host.addGroup({ folder, jid: `phone:${folder}`, name: folder, main, dialect })
   await add('main', true, 'hatchway')
   await add('nano', true, 'nanoclaw')
