@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { request } from 'node:http'
 import { StringDecoder } from 'node:string_decoder'
 import { reasonOf } from '@hatchway/spool'
 import { z } from 'zod'
@@ -41,12 +40,14 @@ export async function askModel(
   }
 }
 
-function post(
+async function post(
   socketPath: string,
   api: ModelApi,
   question: Question,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
+  // Loaded here and not above: in the one file that sandboxes run, every driver would wait for it, the concierge too.
+  const { request } = await import('node:http')
   const body = Buffer.from(JSON.stringify(api.body(question)))
   return new Promise((resolve, reject) => {
     const sent = request(
