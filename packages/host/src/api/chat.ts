@@ -113,6 +113,7 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
         id,
         attachments: given?.attachments,
         senderName: caller.name,
+        role: caller.role,
       })
       if (!received.ok) {
         given?.takeBack()

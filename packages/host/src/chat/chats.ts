@@ -23,7 +23,7 @@ import { type Cards, cardOf, cardsIn, entryOfIncoming, entryOfMessage, isShown }
 import { createInbound, type Inbound } from './inbound.ts'
 import type { Lookup } from './outbox/delivery.ts'
 import { createPairing, type Pairing, type PairingOptions } from './pairing.ts'
-import { listFor } from './people.ts'
+import { containsSecrets, listFor } from './people.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { createQuestions, type Questions } from './questions/questions.ts'
 
@@ -159,7 +159,7 @@ export function createChats(options: ChatsOptions): Chats {
     unknown: (name, said) => {
       if (channelOf(said.jid)?.pairs) pairing.asked(name, said)
     },
-    pair: pairing.hear,
+    pair: pairing.meantBy,
     sentAs: (group, id) => sentAs(store, group, id),
     received: row => feed.publish(() => ({ kind: 'entry', entry: entryOfIncoming(row) })),
   })
@@ -172,7 +172,7 @@ export function createChats(options: ChatsOptions): Chats {
       groupsChanged: () => options.renamed?.(),
       isOpenToAll: group => listFor(config, group.folder, 'senders') === undefined,
       mayShowElsewhere: ({ folder }) =>
-        !store.taints.of(folder, folderContext).secret && config.groups[folder]?.containsSecrets !== true,
+        !store.taints.of(folder, folderContext).secret && !containsSecrets(config, folder),
       now,
     })
   const listChats = createLister({ registry, hostOf, log, now })

@@ -17,7 +17,7 @@ import type {
   Received,
   Ruling,
 } from './channels/types.ts'
-import { isNamed, listFor } from './people.ts'
+import { isNamed, isOperator, listFor } from './people.ts'
 import type { Questions } from './questions/questions.ts'
 import { isCalled, triggerOf, withoutCall } from './trigger.ts'
 
@@ -83,8 +83,8 @@ export function createInbound(options: {
   stop?(group: Group, by: string): void
   /** somebody wrote in a chat that nobody has registered */
   unknown?(channel: string, said: Incoming): void
-  /** what somebody who may decide says in the main chat about chats that ask to be let in; false: it is about something else */
-  pair?(text: string, by: string): boolean
+  /** what somebody says in the main chat about chats that ask to be let in; undefined: it is about something else */
+  pair?(text: string): ((by: string) => void) | undefined
   /** a message of ours, by the platform's id: whose, and its words where this group's agent may read them */
   sentAs?(group: Group, externalId: string): { by: string; text: string | undefined } | undefined
   /** what agents ask people; left out: nothing */
@@ -238,7 +238,7 @@ export function createInbound(options: {
   const hear = (
     group: Group,
     said: Omit<NewIncoming, 'status'>,
-    { senderName, sender, mentioned = false }: Incoming,
+    { senderName, sender, mentioned = false, role }: Incoming,
   ): Received => {
     const { text, attachments } = said
     const by = senderName || sender
@@ -249,8 +249,15 @@ export function createInbound(options: {
       if (id !== undefined) options.stop?.(group, by)
       return taken(id, 'used')
     }
-    if (group.main && !attachments && mayPair(group, said) && isNew(said) && options.pair?.(spoken, by))
+    const pair =
+      group.main && !attachments && mayPair(group, said) && isNew(said) ? options.pair?.(spoken) : undefined
+    if (pair) {
+      // The route for it takes an admin, and words in a chat do no more than a route would.
+      if (isOperator(said) && role !== 'admin')
+        return refuse(said.channel, said, 'forbidden', 'Only an admin lets chats in, or keeps them out.')
+      pair(by)
       return taken(receive({ ...said, status: 'used' }), 'used')
+    }
     // Whoever asked for a file is told where it is.
     const words = textWithFiles({ text: spoken, attachments })
     const noting = attachments ? undefined : options.todo?.(group, words)

@@ -22,8 +22,8 @@ export interface Pairing {
   deny(which: string, by: string): Outcome
   /** the chat may ask again */
   forget(which: string): Outcome
-  /** what somebody who may decide says in the main chat; false: it is about something else */
-  hear(text: string, by: string): boolean
+  /** what somebody says in the main chat, done once they may decide; undefined: it is about something else */
+  meantBy(text: string): ((by: string) => void) | undefined
 }
 
 interface PairingTerms {
@@ -156,22 +156,23 @@ export function createPairing(options: PairingOptions): Pairing {
       chats.forgetPairing(row.jid)
       return { ok: true, result: { jid: row.jid, status: 'forgotten' } }
     },
-    hear(text, by) {
+    meantBy(text) {
       const [, verb = '', code = '', folder, trigger] = spoken.exec(text.trim()) ?? []
-      if (!chats.pairings('open').some(row => row.code === code.toUpperCase())) return false
+      if (!chats.pairings('open').some(row => row.code === code.toUpperCase())) return undefined
       if (verb.toLowerCase() === 'refuse') {
-        pairing.deny(code, by)
-        tellOperator('Refused. They are not heard, and cannot ask again.')
-      } else if (folder === undefined) {
-        tellOperator(
-          `Which folder is the group to have? Write, for example: pair ${code.toUpperCase()} family`,
-        )
-      } else {
+        return by => {
+          pairing.deny(code, by)
+          tellOperator('Refused. They are not heard, and cannot ask again.')
+        }
+      }
+      if (folder === undefined) {
+        const example = `pair ${code.toUpperCase()} family`
+        return () => tellOperator(`Which folder is the group to have? Write, for example: ${example}`)
+      }
+      return by =>
         void pairing
           .approve(code, { folder, trigger }, by)
           .then(outcome => tellOperator(outcome.ok ? `${folder} is let in.` : outcome.error.message))
-      }
-      return true
     },
   }
   return pairing

@@ -31,14 +31,20 @@ export const isNamed = (list: readonly string[], person: Speaker, isOwnPlatform:
 export const inFull = (entry: string, ownPlatform: string): string =>
   entry === operator || withPlatform.test(entry) ? entry : `${ownPlatform}:${entry}`
 
-/** Folders are told apart without case, and so are they here: a list that is overlooked would not count. */
+/** Folders are told apart without case, and so are they here: what is overlooked would not count. */
+const settingsFor = ({ groups }: Pick<Config, 'groups'>, folder: string) =>
+  Object.entries(groups)
+    .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
+    .map(([, settings]) => settings)
+
 export function listFor(
-  { groups }: Pick<Config, 'groups'>,
+  config: Pick<Config, 'groups'>,
   folder: string,
   key: 'approvers' | 'senders',
 ): readonly string[] | undefined {
-  const lists = Object.entries(groups)
-    .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
-    .flatMap(([, settings]) => (settings[key] ? [settings[key]] : []))
+  const lists = settingsFor(config, folder).flatMap(settings => (settings[key] ? [settings[key]] : []))
   return lists.length === 0 ? undefined : lists.flat()
 }
+
+export const containsSecrets = (config: Pick<Config, 'groups'>, folder: string): boolean =>
+  settingsFor(config, folder).some(settings => settings.containsSecrets === true)

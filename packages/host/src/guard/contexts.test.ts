@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { openTestbed } from '../commands/testing.ts'
+import { textKey, wipedAt } from '../store/contexts.ts'
 import { createContexts } from './contexts.ts'
 
 const guard = {
@@ -53,6 +54,30 @@ test('a group that is unregistered and registered again has the same files, and 
     { group: 'work', context: 'session', corruptedBy: 'mail' },
     { group: 'work', context: 'shelf:memory', secretBy: 'remember' },
   ])
+})
+
+test('a folder has the same files in upper and lower case on some file systems, and the same taint on all', async () => {
+  using testbed = await open()
+  const { store, contexts } = testbed
+  store.taints.add('work', 'session', corrupted, 'mail', 1)
+  store.taints.add('work', 'name', corrupted, 'register_group', 1)
+  await testbed.ask('operator', 'unregister_group', { jid: 'local:work' })
+  await testbed.add({ folder: 'Work', jid: 'local:other', name: 'Other', main: false, dialect: 'hatchway' })
+  expect(store.taints.of('Work', 'session')).toEqual(corrupted)
+  store.taints.add('WORK', 'session', secret, 'diary', 2)
+  expect(store.taints.all()).toMatchObject([
+    { group: 'work', context: 'session', corruptedBy: 'mail', secretBy: 'diary' },
+  ])
+  contexts.share('Work', 'repo:x', ['main'])
+  expect(testbed.taintOf('main')).toEqual({ corrupted: true, secret: true })
+  store.taints.add('work', 'task:Mail', corrupted, 'mail', 1)
+  expect(store.taints.texts(undefined).get(textKey('WORK', 'task:Mail'))).toEqual(corrupted)
+  expect(store.taints.texts('WORK').get(textKey('work', 'task:Mail'))).toEqual(corrupted)
+  // Ids of tasks are told apart by case.
+  expect(store.taints.of('Work', 'task:mail')).toEqual({ corrupted: false, secret: false })
+  expect(wipedAt('WORK')).toBe(wipedAt('work'))
+  expect(store.taints.clear('WORK', 'session')).toBe(true)
+  expect(store.taints.of('work', 'session')).toEqual({ corrupted: false, secret: false })
 })
 
 test('a run takes on what its task and its group’s name were written in, in whatever session it runs', async () => {

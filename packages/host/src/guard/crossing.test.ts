@@ -487,7 +487,7 @@ const rows: Record<string, Row> = {
   },
   '`sender`, as the name of a bot': {
     async in() {
-      const live = await openForTest({ groups: { work: { containsSecrets: true } } })
+      const live = await openForTest({ groups: { Work: { containsSecrets: true } } })
       const platform = await onPlatform(live)
       expect(platform.mayShowElsewhere('work@chat')).toBe(false)
       expect(platform.mayShowElsewhere('main@chat')).toBe(true)

@@ -16,6 +16,7 @@ import { createLogger } from '../base/logger.ts'
 import { createContexts } from '../guard/contexts.ts'
 import { wipedAt } from '../store/contexts.ts'
 import { openStore } from '../store/sqlite.ts'
+import { groupOf } from '../store/testing.ts'
 import { createWiper, type WiperOptions } from './wipe.ts'
 
 const seen = { corrupted: true, secret: true }
@@ -72,6 +73,27 @@ test('everything that its runs can write is removed, and the group is clean', as
   expect(place.store.agents.session('work')).toBeUndefined()
   await vi.waitFor(() => expect(place.left()).toEqual([]))
   expect(place.store.audit.entry(1)).toMatchObject({ action: 'wipe_group', decidedBy: 'operator' })
+})
+
+test('what lies under its folder’s name in another case is wiped with it, as both have one taint', async () => {
+  const ended: string[] = []
+  const place = open({
+    endSession: async folder => {
+      ended.push(folder)
+      return true
+    },
+  })
+  const { layout, store, wiper } = place
+  store.transaction(transaction => transaction.insertGroup(groupOf('Work')))
+  mkdirSync(join(layout.groups, 'Work'))
+  mkdirSync(join(layout.groups, 'Workshop'))
+  expect(await wiper.wipe('WORK')).toMatchObject({
+    result: { folder: 'Work', removed: 4, still_tainted: [] },
+  })
+  // The session is that of the group which is registered.
+  expect(ended).toEqual(['Work'])
+  expect(contextsOf(place)).toEqual([])
+  await vi.waitFor(() => expect(place.left()).toEqual(['Workshop']))
 })
 
 test('text that lies elsewhere stays tainted, and is named', async () => {

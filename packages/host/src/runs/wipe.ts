@@ -7,7 +7,7 @@ import type { Fault } from '../base/fault.ts'
 import type { Layout } from '../base/layout.ts'
 import { done, refused } from '../base/outcome.ts'
 import { removeTree } from '../base/remove-tree.ts'
-import { carried, folderContext, titleContext, wipedAt } from '../store/contexts.ts'
+import { carried, folderContext, folderKey, titleContext, wipedAt } from '../store/contexts.ts'
 import type { Store } from '../store/types.ts'
 
 /**
@@ -44,6 +44,9 @@ const wiped = '.wiped-'
 export function createWiper(options: WiperOptions): Wiper {
   const { layout, store, log, fault, now } = options
   const wiping = new Set<string>()
+  const parents = [layout.groups, layout.worktrees, layout.ipc]
+  const namesIn = (parent: string) =>
+    lstatSync(parent, { throwIfNoEntry: false }) ? readdirSync(parent) : []
 
   const remove = (path: string) =>
     void removeTree(path).catch(error =>
@@ -57,11 +60,19 @@ export function createWiper(options: WiperOptions): Wiper {
     return to
   }
 
-  const wipe = async (folder: string): Promise<Outcome> => {
-    const places = [layout.groups, layout.worktrees, layout.ipc].map(parent => join(parent, folder))
-    const group = store.group(folder)
-    const isKnown = group ?? store.taints.all().find(row => row.group === folder)
-    if (!isKnown && !places.some(path => lstatSync(path, { throwIfNoEntry: false }))) {
+  const wipe = async (given: string): Promise<Outcome> => {
+    const isMeant = (name: string) => folderKey(name) === folderKey(given)
+    const group = store.groups().find(({ folder }) => isMeant(folder))
+    const folder = group?.folder ?? given
+    const taints = () => store.taints.all().filter(row => isMeant(row.group))
+    // Those in another case have the same taint, so they cannot stay when it goes.
+    const places = () =>
+      parents.flatMap(parent =>
+        namesIn(parent)
+          .filter(isMeant)
+          .map(name => join(parent, name)),
+      )
+    if (!group && taints().length === 0 && places().length === 0) {
       return refused('not_found', `No group has or had the folder ${folder}.`)
     }
     if (!(await options.endSession(folder))) {
@@ -76,7 +87,7 @@ export function createWiper(options: WiperOptions): Wiper {
         'The host still works on what the group asked for. Wipe it again afterwards.',
       )
     }
-    const moved = places.flatMap(path => moveAway(path) ?? [])
+    const moved = places().flatMap(path => moveAway(path) ?? [])
     fault('wiped')
     store.transaction(transaction => transaction.forgetSession(folder))
     if (
@@ -99,26 +110,25 @@ export function createWiper(options: WiperOptions): Wiper {
     })
     if (group) options.renew(folder)
     for (const path of moved) remove(path)
-    const still = store.taints.all().filter(row => row.group === folder && row.context !== titleContext)
+    const still = taints().filter(({ context }) => context !== titleContext)
     return done({ folder, removed: moved.length, still_tainted: still.map(({ context }) => context) })
   }
 
   return {
-    isWiping: folder => wiping.has(folder),
+    isWiping: folder => wiping.has(folderKey(folder)),
     async wipe(folder) {
-      if (wiping.has(folder)) return refused('wrong_state', 'The group is being wiped already.')
-      wiping.add(folder)
+      const key = folderKey(folder)
+      if (wiping.has(key)) return refused('wrong_state', 'The group is being wiped already.')
+      wiping.add(key)
       try {
         return await wipe(folder)
       } finally {
-        wiping.delete(folder)
+        wiping.delete(key)
       }
     },
     tidy() {
-      for (const parent of [layout.groups, layout.worktrees, layout.ipc]) {
-        if (!lstatSync(parent, { throwIfNoEntry: false })) continue
-        for (const name of readdirSync(parent)) if (name.startsWith(wiped)) remove(join(parent, name))
-      }
+      for (const parent of parents)
+        for (const name of namesIn(parent)) if (name.startsWith(wiped)) remove(join(parent, name))
     },
   }
 }

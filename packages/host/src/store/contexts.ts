@@ -19,10 +19,13 @@ export const taskContext = (taskId: string): string => `task:${taskId}`
 /** what the last result of a task was written in; the store notes it together with the result */
 export const resultContext = (taskId: string): string => `result:${taskId}`
 
+/** Folders are told apart without case, as some file systems do: what two of them hold may be the same files. */
+export const folderKey = (folder: string): string => folder.toLowerCase()
+
 /** What is known of texts, by group and context. */
 export type Texts = ReadonlyMap<string, Taint>
 
-export const textKey = (group: string, context: string): string => `${group} ${context}`
+export const textKey = (group: string, context: string): string => `${folderKey(group)} ${context}`
 
 /** Under what the store keeps when a group was last wiped: the next run is told nothing that was said before. */
-export const wipedAt = (folder: string): string => `wiped ${folder}`
+export const wipedAt = (folder: string): string => `wiped ${folderKey(folder)}`

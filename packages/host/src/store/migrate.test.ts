@@ -123,6 +123,39 @@ test('what runs of their own had read, and results that are there, belong to the
   expect(opened.prepare("SELECT context FROM taints WHERE context LIKE 'result:%'").all()).toEqual([])
 })
 
+test('what groups whose folders differ in case only had read is one after an upgrade, and so is when they were wiped', () => {
+  const opened = database()
+  const known = readMigrations()
+  const before = known.findIndex(({ sql }) => sql.includes('group_folder TEXT NOT NULL COLLATE NOCASE'))
+  migrate(opened, known.slice(0, before))
+  opened.exec(`
+    INSERT INTO taints VALUES ('Work', 'session', 5, 'mail', NULL, NULL), ('work', 'session', 6, 'page', 7, 'diary'),
+      ('work', 'task:1', 1, 'page', NULL, NULL), ('work', 'task:A', 1, 'page', NULL, NULL);
+    INSERT INTO meta (key, value) VALUES ('wiped Work', '8'), ('wiped work', '10'), ('wiped Main', '9'), ('Other', 'Kept');
+    INSERT INTO tasks (id, group_folder, jid, created_by, prompt, schedule_type, schedule_value, timezone, context_mode,
+      status, created_at) VALUES ('1', 'WORK', 'm', 'main', 'p', 'once', '', 'UTC', 'group', 'completed', 1);
+  `)
+  migrate(opened)
+  const all = (sql: string) =>
+    opened
+      .prepare(sql)
+      .all()
+      .map(row => Object.values(row))
+  expect(all('SELECT * FROM taints')).toEqual([
+    ['Work', 'session', 5, 'mail', 7, 'diary'],
+    ['work', 'task:1', 1, 'page', null, null],
+    ['work', 'task:A', 1, 'page', null, null],
+  ])
+  const keys = "SELECT key, value FROM meta WHERE key LIKE 'wiped %' OR key = 'Other' ORDER BY key"
+  expect(all(keys)).toEqual([
+    ['Other', 'Kept'],
+    ['wiped main', '9'],
+    ['wiped work', '10'],
+  ])
+  opened.exec('DELETE FROM tasks')
+  expect(all('SELECT context FROM taints')).toEqual([['session'], ['task:A']])
+})
+
 test('cards, and requests of people to be let in, are the host’s words after an upgrade, and all else the agent’s', () => {
   const opened = database()
   const known = readMigrations()

@@ -10,7 +10,7 @@ const taintOf = (row: TaintRow | undefined): Taint => ({
   secret: (row?.secretAt ?? null) !== null,
 })
 
-/** Inside one transaction. */
+/** Inside one transaction. The database compares groups without case: their folders may be the same files. */
 export interface TaintTransaction {
   taint(group: string, context: string): Taint
   /** of names, tasks and their results: of one group, or of all */

@@ -1,4 +1,5 @@
 import type { Refusal } from '@hatchway/protocol'
+import type { Role } from '../../config/roles.ts'
 import type { Attachment, KnownChatRow, MessageRow, QuestionRow, Quote } from '../../store/types.ts'
 import type { Settled, Spoken } from '../approvals/approvals.ts'
 import type { ApprovalCard } from '../approvals/card.ts'
@@ -25,6 +26,8 @@ export interface Incoming extends ByPerson {
   thread?: string | undefined
   /** the message it answers */
   quote?: Quoted | undefined
+  /** what somebody who has signed in at this host may do; left out: they write on a platform */
+  role?: Role | undefined
 }
 
 /** A message that somebody answers. Its words reach the agent only if it may read them. */

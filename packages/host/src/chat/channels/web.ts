@@ -11,11 +11,12 @@ interface Named {
   senderName?: string | undefined
 }
 
+/** What is posted; left out, `role` is none that lets anybody in. */
+type Posted = Pick<Incoming, 'jid' | 'text' | 'attachments' | 'role'> & Named
+
 export interface WebChannel extends Channel {
   /** `id` is the writer's own: a message that is posted again under it is not taken twice */
-  post(
-    message: Pick<Incoming, 'jid' | 'text' | 'attachments'> & { id?: string | undefined } & Named,
-  ): Promise<Received>
+  post(message: Posted & { id?: string | undefined }): Promise<Received>
   /** answers one question of a card */
   choose(choice: Omit<Choice, 'sender' | 'senderName'> & Named): Promise<Chosen>
   /** decides what a card asks about */
