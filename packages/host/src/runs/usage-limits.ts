@@ -20,7 +20,7 @@ export interface UsageMeter {
   states(): LimitState[]
 }
 
-export interface LimitState {
+interface LimitState {
   /** undefined: of all groups together */
   folder: string | undefined
   limit: keyof UsageLimits

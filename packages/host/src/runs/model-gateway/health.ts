@@ -136,7 +136,7 @@ export function modelsInUse(config: Config): { folder: string | undefined }[] {
 }
 
 /** The first key that is missing where an agent does nothing without it. */
-export function missingKey(config: Config, environment: NodeJS.ProcessEnv): string | undefined {
+function missingKey(config: Config, environment: NodeJS.ProcessEnv): string | undefined {
   for (const { folder } of modelsInUse(config)) {
     const model = modelOf(config, environment, folder)
     const problem = keyProblem(model, environment)

@@ -38,7 +38,7 @@ export interface Peer {
 }
 
 /** What a device sends along when it could not read something. */
-export type PeerKeys = NonNullable<ReturnType<Baileys['extractE2ESessionFromRetryReceipt']>>
+type PeerKeys = NonNullable<ReturnType<Baileys['extractE2ESessionFromRetryReceipt']>>
 
 const silent = libraryLogger(pino({ level: 'silent' }))
 
