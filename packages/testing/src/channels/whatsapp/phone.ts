@@ -40,6 +40,18 @@ export interface Peer {
 /** What a device sends along when it could not read something. */
 type PeerKeys = NonNullable<ReturnType<Baileys['extractE2ESessionFromRetryReceipt']>>
 
+/**
+ * One after the other, all phones. The cipher has a queue for each address that is written to, and they all write to the
+ * same: what waits there would be done in the transaction of another, and be gone with it.
+ */
+function alone<T>(work: () => Promise<T>): Promise<T> {
+  const nothing = () => {}
+  const result = last.then(() => quietly(work))
+  last = result.then(nothing, nothing)
+  return result
+}
+let last: Promise<void> = Promise.resolve()
+
 const silent = libraryLogger(pino({ level: 'silent' }))
 
 export function createPhone(
@@ -100,14 +112,13 @@ export function createPhone(
   const groupKeyMessage = (groupId: string, key: Uint8Array): proto.IMessage => ({
     senderKeyDistributionMessage: { groupId, axolotlSenderKeyDistributionMessage: key },
   })
-  const encrypt: Phone['encrypt'] = (to, message, fresh) =>
-    quietly(async () => {
-      if (fresh) await inject(to, fresh)
-      else await begin(to)
-      const data = message instanceof Uint8Array ? message : library.encodeWAMessage(message)
-      const { type, ciphertext } = await repository.encryptMessage({ jid: to.address, data })
-      return enc(type, ciphertext)
-    })
+  const encrypt = async (to: Peer, message: proto.IMessage | Uint8Array, fresh?: PeerKeys) => {
+    if (fresh) await inject(to, fresh)
+    else await begin(to)
+    const data = message instanceof Uint8Array ? message : library.encodeWAMessage(message)
+    const { type, ciphertext } = await repository.encryptMessage({ jid: to.address, data })
+    return enc(type, ciphertext)
+  }
 
   return {
     number,
@@ -126,29 +137,32 @@ export function createPhone(
         library.xmppPreKey(pair, id),
       ]
     },
-    encrypt,
+    encrypt: (...given) => alone(() => encrypt(...given)),
     decrypt: (from, node) =>
-      quietly(async () => {
+      alone(async () => {
         const type = node.attrs.type === 'pkmsg' ? 'pkmsg' : 'msg'
         const given = { jid: from, type, ciphertext: bytesOf(node) } as const
         return plainOf(await repository.decryptMessage(given))
       }),
     encryptForGroup: (group, to, message) =>
-      quietly(async () => {
+      alone(async () => {
         const data = library.encodeWAMessage(message)
         const sealed = await repository.encryptGroupMessage({ group, meId: lid, data })
         const key = groupKeyMessage(group, sealed.senderKeyDistributionMessage)
         return [await encrypt(to, key), enc('skmsg', sealed.ciphertext)]
       }),
     decryptFromGroup: (group, from, node) =>
-      quietly(async () =>
+      alone(async () =>
         plainOf(await repository.decryptGroupMessage({ group, authorJid: from, msg: bytesOf(node) })),
       ),
-    async takeGroupKey(from, { senderKeyDistributionMessage: item }) {
-      if (item) await repository.processSenderKeyDistributionMessage({ authorJid: from, item })
-    },
-    groupKey: async group =>
-      groupKeyMessage(group, await repository.getSenderKeyDistributionMessage({ group, meId: lid })),
-    forget: one => repository.deleteSession([one]),
+    takeGroupKey: (from, { senderKeyDistributionMessage: item }) =>
+      alone(async () => {
+        if (item) await repository.processSenderKeyDistributionMessage({ authorJid: from, item })
+      }),
+    groupKey: group =>
+      alone(async () =>
+        groupKeyMessage(group, await repository.getSenderKeyDistributionMessage({ group, meId: lid })),
+      ),
+    forget: one => alone(() => repository.deleteSession([one])),
   }
 }
