@@ -449,7 +449,7 @@ export function describeModel(title: string, of: () => Pick<Sandbox, 'start'>, u
     expect(line).toMatchObject({ status: 200, text: expect.stringContaining('usage') })
     expect(line.removed).not.toBe('yes')
     expect(keys).toEqual(['sk-of-the-host'])
-    expect(usage).toEqual([{ model: 'm', inputTokens: 1, outputTokens: 2 }])
+    expect(usage).toEqual([{ model: 'm', inputTokens: 1, outputTokens: 2, cachedTokens: 0 }])
   })
 }
 
