@@ -135,7 +135,7 @@ test('what cannot be added is said', async () => {
   const run = (...args: string[]) => node([bin, 'agents', ...args, '--data', data])
   expect(await run('add', 'gpt')).toMatchObject({
     code: 64,
-    err: expect.stringContaining('concierge, claude'),
+    err: expect.stringContaining('concierge, assistant, claude'),
   })
   expect(await run('add', 'concierge')).toMatchObject({
     code: 1,
