@@ -213,7 +213,9 @@ const agents = z.strictObject({
   driver: z
     .enum(driverNames)
     .default('concierge')
-    .describe('The agent that answers: the built-in concierge, the assistant for any model, Claude, or a command-line agent.'),
+    .describe(
+      'The agent that answers: the built-in concierge, the assistant for any model, Claude, or a command-line agent.',
+    ),
   command: z
     .array(z.string())
     .optional()
