@@ -48,6 +48,7 @@ async function open(channels: readonly Channel[], intakeIsBusy = () => false) {
       log: pino({ level: 'silent' }),
       intakeIsBusy,
       now: () => clock,
+      lookup: { message: id => store.messages({ after: id - 1, limit: 1 }).find(row => row.id === id) },
       settled: messages => settled.push(...messages),
     })
   let outbox = begin()
@@ -132,6 +133,30 @@ test('files go along with the last part, and alone where there is nothing to say
   expect(parts.length).toBeGreaterThan(3)
   expect(parts.map(({ files }) => files)).toEqual([...parts.slice(2).map(() => 0), 1, 1])
   expect(parts.at(-1)?.text).toBe('')
+})
+
+test('an answer takes the place of the message that showed the agent at work, however soon it follows', async () => {
+  const sent: string[] = []
+  const edited: string[] = []
+  const { say, rows } = await open([
+    {
+      ...{ name: 'editable', messageLimit: 1000, reaches: () => true },
+      async send({ id, text }) {
+        sent.push(text)
+        return `platform-${id}`
+      },
+      edit: async ({ id }, { text }) => void edited.push(`${id}: ${text}`),
+    },
+  ])
+  const progress = await say('chat:1', 'Working…', { kind: 'progress' })
+  await say('chat:1', 'Working: search…', { kind: 'edit', messageId: String(progress) })
+  await say('chat:1', 'tomorrow at nine', { replaces: progress })
+  await until('all are sent', () => rows().every(isAt('sent')))
+  expect(sent).toEqual(['Working…'])
+  expect(edited).toEqual([
+    `platform-${progress}: Working: search…`,
+    `platform-${progress}: tomorrow at nine`,
+  ])
 })
 
 test('messages are delivered in their order and settled', async () => {

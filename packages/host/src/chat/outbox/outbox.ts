@@ -76,7 +76,12 @@ export function createOutbox(options: {
     )
   }
 
-  const deliveries = createDeliveries({ ...options, lookup: { ...options.lookup, now }, lanes, note })
+  /** A message as it is now: what was just delivered has its id on the platform before that is saved. */
+  const message = (id: number): MessageRow | undefined => {
+    const saved = options.lookup?.message?.(id)
+    return saved && { ...saved, ...unsaved.get(id)?.change }
+  }
+  const deliveries = createDeliveries({ ...options, lookup: { ...options.lookup, message, now }, lanes, note })
 
   const save = () => {
     if (unsaved.size === 0) return
