@@ -19,7 +19,7 @@ async function openWaiting(...settings: string[]) {
   onTestFinished(platform.close)
   const command = await openCommand('channels')
   const given = [`server=${platform.settings.server}`, ...settings].flatMap(one => ['--set', one])
-  const adding = command.run('add', 'whatsapp', ...given)
+  const adding = command.begun('add', 'whatsapp', ...given)
   const shown = async () =>
     listed.parse(await command.json('list')).find(({ name }) => name === 'whatsapp')?.confirm ?? undefined
   let confirm: Awaited<ReturnType<typeof shown>>
@@ -58,11 +58,12 @@ test('what has to be scanned in the app is shown until it is, and channels list 
   expect(confirm.kind).toBe('qr')
   const { out: table } = await command.run('list')
   expect(table).toMatch(/whatsapp +waits for you to confirm it: npx hatchway channels add whatsapp/)
+  const picture = renderUnicodeCompact(confirm.value, { border: 2 })
+  await until(() => adding.out().includes(picture))
   await platform.confirm(confirm)
-  const { code, out } = await adding
+  const { code, out } = await adding.ended
   expect(code).toBe(0)
   expect(out).toContain('WhatsApp is added, as a device that is not linked yet.')
-  expect(out).toContain(renderUnicodeCompact(confirm.value, { border: 2 }))
   expect(out).toContain('Now it is connected.\nNext:\n  1. ')
   expect(await command.run('test', 'whatsapp')).toMatchObject({
     code: 0,
@@ -73,8 +74,10 @@ test('what has to be scanned in the app is shown until it is, and channels list 
 test('so is a code that has to be typed', async () => {
   const { platform, adding, confirm } = await openWaiting('phone=+49 170 0000100')
   expect(confirm.kind).toBe('code')
+  const line = `Type this code in the app: ${confirm.value}\n`
+  await until(() => adding.out().includes(line))
   await platform.confirm(confirm)
-  expect((await adding).out).toContain(`Type this code in the app: ${confirm.value}\nNow it is connected.`)
+  expect((await adding.ended).out).toContain(`${line}Now it is connected.`)
 })
 
 test('one that nobody confirms fails, and says what to do', async () => {

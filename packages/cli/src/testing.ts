@@ -10,12 +10,13 @@ const bin = join(import.meta.dirname, '..', 'bin', 'hatchway.mjs')
 /** Nothing of whoever runs the tests. */
 const env = { PATH: process.env.PATH, HOME: tmpdir(), TZ: 'UTC', HATCHWAY_LOG_LEVEL: 'silent' }
 
-export const node = (args: readonly string[]) =>
+export const node = (args: readonly string[], heard: (text: string) => void = () => {}) =>
   new Promise<{ code: number; out: string; err: string }>(resolve => {
     const options = { env, cwd: tmpdir(), maxBuffer: 2 ** 26 }
     const child = execFile(process.execPath, args, options, (error, out, err) =>
       resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
     )
+    child.stdout?.on('data', heard)
     child.stdin?.end()
   })
 
@@ -49,10 +50,18 @@ export async function openCommand(command: string, settings: Partial<Config> = {
     rmSync(data, { recursive: true })
   })
   const run = (...args: string[]) => node([bin, command, ...args, '--data', data])
+  /** what a command has printed so far, and its end */
+  const begun = (...args: string[]) => {
+    let out = ''
+    const ended = node([bin, command, ...args, '--data', data], text => {
+      out += text
+    })
+    return { out: () => out, ended }
+  }
   const json = async (...args: string[]): Promise<unknown> => {
     const { code, out, err } = await run(...args, '--json')
     expect({ code, err }).toEqual({ code: 0, err: '' })
     return JSON.parse(out)
   }
-  return { data, host: daemon.host, stop, startAgain, run, json }
+  return { data, host: daemon.host, stop, startAgain, run, begun, json }
 }
