@@ -153,10 +153,7 @@ test('an answer takes the place of the message that showed the agent at work, ho
   await say('chat:1', 'tomorrow at nine', { replaces: progress })
   await until('all are sent', () => rows().every(isAt('sent')))
   expect(sent).toEqual(['Working…'])
-  expect(edited).toEqual([
-    `platform-${progress}: Working: search…`,
-    `platform-${progress}: tomorrow at nine`,
-  ])
+  expect(edited).toEqual([`platform-${progress}: Working: search…`, `platform-${progress}: tomorrow at nine`])
 })
 
 test('messages are delivered in their order and settled', async () => {

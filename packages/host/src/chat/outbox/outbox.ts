@@ -81,7 +81,12 @@ export function createOutbox(options: {
     const saved = options.lookup?.message?.(id)
     return saved && { ...saved, ...unsaved.get(id)?.change }
   }
-  const deliveries = createDeliveries({ ...options, lookup: { ...options.lookup, message, now }, lanes, note })
+  const deliveries = createDeliveries({
+    ...options,
+    lookup: { ...options.lookup, message, now },
+    lanes,
+    note,
+  })
 
   const save = () => {
     if (unsaved.size === 0) return
