@@ -22,6 +22,15 @@ export interface Lifecycle {
   stoppedBy(): string | undefined
 }
 
+/** What may follow a state; `session.ts` says when. A state may follow itself: its alarm begins anew. */
+const nextStates: Readonly<Record<SessionState, readonly SessionState[]>> = {
+  working: ['working', 'idle', 'stopping', 'closing', 'ended'],
+  idle: ['idle', 'working', 'closing', 'ended'],
+  stopping: ['stopping', 'idle', 'closing', 'ended'],
+  closing: ['closing', 'ended'],
+  ended: ['ended'],
+}
+
 /** how often the host checks whether a person has decided, once the turn's own time is over */
 const waitingCheckMs = 1000
 
@@ -50,6 +59,9 @@ export function createLifecycle(parts: SessionParts): Lifecycle {
     ended() {},
   }
   const enter = (next: SessionState) => {
+    // Nothing may throw here: the session stays what it is, and whoever reads the log finds the fault.
+    if (!nextStates[state].includes(next))
+      return log.error({ state, next, ...about }, 'a session cannot go there')
     clearTimeout(timer)
     if (!sandbox.isGone()) setAlarm[next]()
     if (state === next) return
