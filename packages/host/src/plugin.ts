@@ -13,15 +13,10 @@ export {
   type Outgoing,
   type Part,
 } from './chat/channels/types.ts'
+export type { Effect } from './commands/effects.ts'
 export { storeWork as defer } from './commands/requests.ts'
 export type { Service, ServiceContext, Work, WorkContext } from './commands/service-tools.ts'
-export {
-  type CommandContext,
-  type CommandDefinition,
-  defineCommand,
-  type Effect,
-  local,
-} from './commands/types.ts'
+export { type CommandContext, type CommandDefinition, defineCommand, local } from './commands/types.ts'
 export type { Dataset, Traits } from './guard/guard.ts'
 export type { TrustLabels } from './guard/labels.ts'
 export { type Check, type CheckContext, type Finding, missingVariables } from './plugin-api/check.ts'
@@ -36,6 +31,6 @@ export type {
   PluginManifest,
 } from './plugin-api/types.ts'
 export type { Room, RunHooks, RunMounts } from './runs/hooks.ts'
-export type { TaskKind } from './runs/scheduler/scheduler.ts'
+export type { TaskKind } from './runs/scheduler/types.ts'
 export { defineService, type ServiceDefinition, ServiceRefusal } from './services/define.ts'
 export type { PluginMigration, Statement } from './store/plugin-tables.ts'

@@ -10,7 +10,8 @@ import { type CommonOptions, flag, parsed, positive, withDefault, withShort } fr
 import { note, printJsonLine, printLine } from '../output.ts'
 import { findData, serviceData } from '../service/data.ts'
 import { type Machine, thisMachine } from '../service/machine.ts'
-import { findManager, type Manager, serviceInputs } from '../service/manager.ts'
+import { findManager, serviceInputs } from '../service/manager.ts'
+import type { Manager } from '../service/types.ts'
 import { visible } from '../text.ts'
 
 /** Also a command of the family `service`. */

@@ -2,8 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { CommonOptions } from '../inputs.ts'
 import { findPlace } from '../session.ts'
 import { thisMachine } from './machine.ts'
-import { findManager, type Manager } from './manager.ts'
+import { findManager } from './manager.ts'
 import { dataIn } from './texts.ts'
+import type { Manager } from './types.ts'
 
 /** The data directory of an installed service. */
 export const serviceData = ({ file }: Manager): string | undefined =>

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { Failure } from '../failure.ts'
 import { poll } from '../poll.ts'
 import type { Machine, Programs } from './machine.ts'
-import type { Manager, Scope } from './manager.ts'
 import { launchdLabel, launchdPlist } from './texts.ts'
+import type { Manager, Scope } from './types.ts'
 
 /** launchd waits as long for a service to end, as the plist says. */
 const stopMs = 80_000

@@ -17,7 +17,7 @@ import { poll } from '../poll.ts'
 import { visible } from '../text.ts'
 import type { Installation } from './installation.ts'
 import type { Machine, Programs, Report } from './machine.ts'
-import type { Manager } from './manager.ts'
+import type { Manager } from './types.ts'
 
 const emptyEnvironment = '# Secrets for Hatchway, one NAME=value in each line, such as ANTHROPIC_API_KEY=…\n'
 

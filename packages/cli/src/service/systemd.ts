@@ -4,8 +4,8 @@ import { project } from '@hatchway/host/parts'
 import { Failure } from '../failure.ts'
 import { visible } from '../text.ts'
 import type { Machine, Programs } from './machine.ts'
-import type { Manager, Scope } from './manager.ts'
 import { systemdUnit } from './texts.ts'
+import type { Manager, Scope } from './types.ts'
 
 const properties =
   'UnitFileState,ActiveState,ActiveEnterTimestamp,ExecMainExitTimestamp,ExecMainCode,ExecMainStatus'

@@ -2,8 +2,8 @@ import type { WholeCommandAnswer } from '@hatchway/host/api'
 import { wrapped } from '../width.ts'
 import { commandDetails } from './details.ts'
 import type { Key } from './keys.ts'
+import type { Page, Size } from './page.ts'
 import type { Row } from './row.ts'
-import type { Page, Size } from './view.ts'
 
 /** header, title; keys at the bottom */
 const linesAround = 3

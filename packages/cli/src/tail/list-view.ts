@@ -3,9 +3,9 @@ import { type Filter, filterInWords, matches } from './filter.ts'
 import { createFilterInput } from './filter-input.ts'
 import type { Key } from './keys.ts'
 import { listLine, titleLine } from './list-line.ts'
+import type { Page, Size } from './page.ts'
 import type { Row } from './row.ts'
 import { indexOfSeq, type RowBuffer } from './row-buffer.ts'
-import type { Page, Size } from './view.ts'
 
 /** header, filter, titles; keys at the bottom */
 const linesAround = 4

@@ -6,6 +6,7 @@ import type { Filter } from './filter.ts'
 import { type HostState, headerOf } from './header.ts'
 import type { Key } from './keys.ts'
 import { createListView } from './list-view.ts'
+import type { Page, Size } from './page.ts'
 import type { RowBuffer } from './row-buffer.ts'
 
 /**
@@ -23,18 +24,6 @@ export interface View {
   /** the number of the command that fills the screen */
   opened(): number | undefined
   notify(notice: string, now: number): void
-}
-
-export interface Size {
-  columns: number
-  rows: number
-}
-
-export interface Page {
-  title: string
-  lines: readonly string[]
-  /** the keys to mention in the last line */
-  keys: string
 }
 
 interface ViewOptions {

@@ -15,7 +15,7 @@ import type { Choice } from '../sandboxes/choose.ts'
 import type { Catalogue } from '../services/catalogue.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
 import type { CommandEvent, Store } from '../store/types.ts'
-import type { PluginRoutes, PublicRoutes } from './routes.ts'
+import type { PluginRoutes, PublicRoutes } from './route.ts'
 
 export interface HostStatus {
   version: string

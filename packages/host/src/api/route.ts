@@ -47,6 +47,16 @@ export interface Route<Context> extends Description {
   respond(context: Context, request: Request, caller: Caller): Promise<Response>
 }
 
+/** What plugins add, and below which path. */
+export type PluginRoutes = readonly { path: string; routes: readonly Route<unknown>[] }[]
+
+/** Nobody signs in for these: whoever asks has to prove to the route itself who they are. */
+export interface PublicRoutes {
+  routes: PluginRoutes
+  /** they are served where the console is not, too */
+  needWebServer: boolean
+}
+
 interface Input<P, Q, B> {
   params: P
   query: Q

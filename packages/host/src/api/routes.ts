@@ -13,7 +13,7 @@ import { modelRoutes } from './models.ts'
 import { openApiDocument, type Published } from './openapi.ts'
 import { pairingRoutes } from './pairings.ts'
 import { healthRoutes, metricsRoutes } from './plain.ts'
-import { type Description, type Route, routesOf } from './route.ts'
+import { type Description, type PluginRoutes, type Route, routesOf } from './route.ts'
 import { runRoutes } from './runs.ts'
 import { serviceRoutes } from './services.ts'
 import { statusRoutes } from './status.ts'
@@ -39,16 +39,6 @@ export const hostRoutes: readonly Route<HostContext>[] = [
   ...auditRoutes,
   ...upkeepRoutes,
 ]
-
-/** What plugins add, and below which path. */
-export type PluginRoutes = readonly { path: string; routes: readonly Route<unknown>[] }[]
-
-/** Nobody signs in for these: whoever asks has to prove to the route itself who they are. */
-export interface PublicRoutes {
-  routes: PluginRoutes
-  /** they are served where the console is not, too */
-  needWebServer: boolean
-}
 
 const route = routesOf<PluginRoutes>('operations')
 

@@ -1,5 +1,5 @@
 import type { Outcome } from '@hatchway/protocol'
-import type { Effect } from '../commands/types.ts'
+import type { Effect } from '../commands/effects.ts'
 import type { Held } from '../guard/guard.ts'
 import type { RequestRow } from '../store/types.ts'
 

@@ -1,5 +1,5 @@
 import type { Chats } from '../chat/chats.ts'
-import type { Effect } from '../commands/types.ts'
+import type { Effect } from '../commands/effects.ts'
 import type { ServiceListings } from '../outcomes/service-listings.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
 import type { DaemonKernel } from './kernel.ts'

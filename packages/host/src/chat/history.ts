@@ -1,7 +1,7 @@
 import type { Stretch } from '../store/connection.ts'
 import type { Attachment, IncomingRow, MessageRow, QuestionRow, Store } from '../store/types.ts'
-import type { Approvals } from './approvals/approvals.ts'
 import type { ApprovalCard } from './approvals/card.ts'
+import type { Approvals } from './approvals/types.ts'
 import { withoutInternal } from './channels/internal.ts'
 
 /** One thing said in a chat, by whomever. */

@@ -6,7 +6,7 @@ import { oneLine } from '../base/visible-text.ts'
 import type { Config } from '../config.ts'
 import { textWithFiles } from '../store/attachment-text.ts'
 import type { IncomingRow, NewIncoming, Quote, Store } from '../store/types.ts'
-import type { Approvals, Settled } from './approvals/approvals.ts'
+import type { Approvals, Settled } from './approvals/types.ts'
 import type {
   Changed,
   Choice,

@@ -5,8 +5,9 @@ import { done } from '../base/outcome.ts'
 import { digestOf, heldIn } from '../guard/guard.ts'
 import { openStore } from '../store/sqlite.ts'
 import { groupOf } from '../store/testing.ts'
+import type { Effect } from './effects.ts'
 import { createCommands } from './registry.ts'
-import { type CommandContext, type CommandDefinition, defineCommand, type Effect } from './types.ts'
+import { type CommandContext, type CommandDefinition, defineCommand } from './types.ts'
 
 const ring = defineCommand({
   type: 'bell.ring',

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Dataset } from '../guard/guard.ts'
 import type { TrustLabels } from '../guard/labels.ts'
 import type { Transaction } from '../store/types.ts'
-import type { Effect } from './types.ts'
+import type { Effect } from './effects.ts'
 
 /** Which groups may use a tool. */
 export type Allowed = 'all' | 'main' | readonly string[]

@@ -18,10 +18,11 @@ import { createPeriodicTable } from '../plugins/periodic/table.ts'
 import { type SyncCommandOptions, syncCommand } from '../plugins/worktrees/command.ts'
 import { openStore } from '../store/sqlite.ts'
 import type { Store } from '../store/types.ts'
+import type { Effect } from './effects.ts'
 import type { NewGroup } from './groups.ts'
 import { addGroup, kernelCommands } from './index.ts'
 import { createCommands } from './registry.ts'
-import type { Actor, CommandContext, CommandDefinition, Effect } from './types.ts'
+import type { Actor, CommandContext, CommandDefinition } from './types.ts'
 
 export interface Answer {
   outcome: Outcome

@@ -2,28 +2,12 @@ import type { Group, HostOffer, Outcome, ReplyAddress } from '@hatchway/protocol
 import type { z } from 'zod'
 import type { Taint } from '../base/taint.ts'
 import type { GuardRules, Traits } from '../guard/guard.ts'
-import type { RequestRow, Transaction, Who } from '../store/types.ts'
+import type { Transaction, Who } from '../store/types.ts'
+import type { Effect } from './effects.ts'
 import type { ToolCatalogue } from './service-tools.ts'
 
 /** Who asks. A group is known by the directory its file lay in; an operator by being on the host. */
 export type Actor = { kind: 'group'; group: Group } | { kind: 'operator' }
-
-/** What has to happen on disk once the transaction is durable. Doing one of them twice does no harm. */
-export type Effect =
-  | { kind: 'group_added'; folder: string }
-  | { kind: 'group_removed'; folder: string }
-  | { kind: 'tasks_changed'; folder: string }
-  | { kind: 'groups_changed' }
-  | { kind: 'message_queued' }
-  /** something waits for an agent that was stored with `receive` */
-  | { kind: 'agent_called' }
-  | { kind: 'todos_changed'; folder: string }
-  | { kind: 'request_stored'; request: RequestRow }
-  | { kind: 'request_over'; seq: number; outcome: Outcome }
-  | { kind: 'context_reset'; folder: string }
-  | { kind: 'run_finished'; folder: string; runId: string }
-  /** once its answer lies there: whoever asked for it waits for that */
-  | { kind: 'session_over'; folder: string; runId?: string | undefined }
 
 /** What requests to services and to people are judged by. */
 export interface ServiceRules {

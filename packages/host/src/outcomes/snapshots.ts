@@ -1,6 +1,6 @@
 import { dialects, type Group, type OtherChat, type Task } from '@hatchway/protocol'
 import type { Fault } from '../base/fault.ts'
-import type { Effect } from '../commands/types.ts'
+import type { Effect } from '../commands/effects.ts'
 import type { View } from '../guard/withheld.ts'
 import { isoOf } from '../store/entities/instant.ts'
 import type { Store } from '../store/types.ts'

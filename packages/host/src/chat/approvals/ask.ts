@@ -5,12 +5,12 @@ import { quoted } from '../../base/visible-text.ts'
 import { digestOf, type Held } from '../../guard/guard.ts'
 import { hostMessage } from '../../store/text-message.ts'
 import type { ApprovalRow, RequestRow } from '../../store/types.ts'
-import type { Approvals, ApprovalsOptions } from './approvals.ts'
 import { chatFor, deciders } from './approvers.ts'
 import { newCode } from './code.ts'
 import type { HeldRequests } from './held-requests.ts'
 import { knownChats } from './lookalikes.ts'
 import { shownAction, shownReason, textOfApproval } from './text.ts'
+import type { Approvals, ApprovalsOptions } from './types.ts'
 
 /** Of the requests that a group may have open, one in so many may wait for a person. */
 const openShare = 10

@@ -4,12 +4,12 @@ import { visible } from '../../base/visible-text.ts'
 import { digestOf } from '../../guard/guard.ts'
 import { hostMessage } from '../../store/text-message.ts'
 import type { ApprovalRow, ApprovalStatus, Ending, NewIncoming, Transaction } from '../../store/types.ts'
-import type { Approvals, ApprovalsOptions, Settled, Spoken } from './approvals.ts'
 import { nameOf, type Person, whoIs } from './approvers.ts'
 import type { Decided } from './code.ts'
 import type { HeldRequests } from './held-requests.ts'
 import { makeRule } from './rules.ts'
 import { cut, endingOf } from './text.ts'
+import type { Approvals, ApprovalsOptions, Settled, Spoken } from './types.ts'
 
 /** The ways in which a card ends: a person decides, or its request is over without one. */
 export interface Decisions {

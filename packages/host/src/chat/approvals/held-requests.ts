@@ -1,7 +1,7 @@
 import type { Outcome } from '@hatchway/protocol'
 import { digestOf, type Held, heldIn } from '../../guard/guard.ts'
 import type { RequestRow, Store } from '../../store/types.ts'
-import type { ApprovalsOptions } from './approvals.ts'
+import type { ApprovalsOptions } from './types.ts'
 
 /** What the request queue knows of held commands. */
 export interface HeldRequests {

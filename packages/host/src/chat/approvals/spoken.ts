@@ -1,12 +1,12 @@
 import { refusal } from '@hatchway/protocol'
 import { hostMessage } from '../../store/text-message.ts'
 import type { NewIncoming } from '../../store/types.ts'
-import type { Approvals, ApprovalsOptions } from './approvals.ts'
 import { deciders, isShownIn, mayDecide, nameOf, showsOthers } from './approvers.ts'
 import { createAttempts } from './attempts.ts'
 import { decisionIn } from './code.ts'
 import type { Decisions } from './decide.ts'
 import { notAllShown } from './text.ts'
+import type { Approvals, ApprovalsOptions } from './types.ts'
 
 const wrongCodesPerMinute = 5
 const strangersPerMinute = 5

@@ -1,19 +1,27 @@
 import { createHash } from 'node:crypto'
 import { payloads } from '@hatchway/protocol'
 import type { Evidence, EvidenceContext } from '../../commands/service-tools.ts'
+import type { SecretSearch } from '../../guard/secrets/search.ts'
 import { headBytes, typeOf } from '../../store/attachment-type.ts'
 import { quotedPath, shownName } from './names.ts'
-import type { SendOptions } from './send.ts'
-import { type Taken, takeFile } from './take.ts'
+import { type Folder, type Taken, takeFile } from './take.ts'
 
 /** of a text that is searched for secrets */
 const searchedBytes = 1_048_576
+
+export interface EvidenceOptions {
+  folderOf(group: string): Folder
+  /** of one file */
+  limit: number
+  /** left out: nothing is guarded */
+  findSecrets?: SecretSearch['findSecrets'] | undefined
+}
 
 /** For whoever decides about a message with files: the content of each by its hash, and whether a secret is in one. */
 export async function evidenceOf(
   given: unknown,
   { group, signal }: EvidenceContext,
-  options: Pick<SendOptions, 'folderOf' | 'limit' | 'findSecrets'>,
+  options: EvidenceOptions,
 ): Promise<Evidence | undefined> {
   const { attachments } = payloads.send_message.parse(given)
   if (!attachments) return undefined

@@ -4,30 +4,24 @@ import { z } from 'zod'
 import type { Fault } from '../../base/fault.ts'
 import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { done } from '../../base/outcome.ts'
+import type { Effect } from '../../commands/effects.ts'
 import { sendMessage } from '../../commands/messages.ts'
 import { authorise } from '../../commands/registry.ts'
 import type { Work, WorkContext } from '../../commands/service-tools.ts'
-import type { Effect } from '../../commands/types.ts'
-import type { SecretSearch } from '../../guard/secrets/search.ts'
 import { ServiceRefusal } from '../../services/define.ts'
 import type { Positions } from '../../store/positions.ts'
 import type { Attachment, Store } from '../../store/types.ts'
-import { evidenceOf, isSearched } from './evidence.ts'
+import { type EvidenceOptions, evidenceOf, isSearched } from './evidence.ts'
 import type { AttachmentFiles } from './file-store.ts'
 import { quotedPath, shownName } from './names.ts'
-import { type Folder, takeFile } from './take.ts'
+import { takeFile } from './take.ts'
 
-export interface SendOptions {
+export interface SendOptions extends EvidenceOptions {
   store: Store
   positions: Positions
   fileStore: AttachmentFiles
-  /** of one file */
-  limit: number
-  folderOf(group: string): Folder
   /** throws where so many bytes are more than the group may have kept */
   makeRoom(group: string, bytes: number): Promise<void>
-  /** left out: nothing is guarded */
-  findSecrets?: SecretSearch['findSecrets'] | undefined
   apply(effects: readonly Effect[]): void
   fault: Fault
   now(): number

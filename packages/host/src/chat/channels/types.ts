@@ -1,8 +1,8 @@
 import type { Refusal } from '@hatchway/protocol'
 import type { Role } from '../../config/roles.ts'
 import type { Attachment, KnownChatRow, MessageRow, QuestionRow, Quote } from '../../store/types.ts'
-import type { Settled, Spoken } from '../approvals/approvals.ts'
 import type { ApprovalCard } from '../approvals/card.ts'
+import type { Settled, Spoken } from '../approvals/types.ts'
 
 /** Somebody on a platform. `sender` is the platform's own lasting id, never a name that people choose. */
 interface ByPerson {

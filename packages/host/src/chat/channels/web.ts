@@ -1,5 +1,5 @@
 import { refusal } from '@hatchway/protocol'
-import type { Settled } from '../approvals/approvals.ts'
+import type { Settled } from '../approvals/types.ts'
 import type { Feed } from '../feed.ts'
 import type { Channel, ChannelHost, Choice, Chosen, Incoming, Received, Ruling } from './types.ts'
 

@@ -6,7 +6,7 @@ import type { Config } from '../../config.ts'
 import type { SandboxProcess } from '../../sandboxes/types.ts'
 import type { AgentStore, MessageRow, NewMessage, OccurrenceRow } from '../../store/types.ts'
 import type { InputBox } from '../input-box.ts'
-import type { Begun, RunEnd } from '../scheduler/scheduler.ts'
+import type { Begun, RunEnd } from '../scheduler/types.ts'
 import type { Session, SessionState } from '../session.ts'
 
 export interface RunQueue {

@@ -4,7 +4,7 @@ import { nextRun } from '../../commands/schedule.ts'
 import type { OccurrenceRow, TaskMove } from '../../store/types.ts'
 import { following } from './following.ts'
 import { newOccurrence } from './occurrence-runs.ts'
-import type { SchedulerOptions } from './scheduler.ts'
+import type { SchedulerOptions } from './types.ts'
 
 /** Decides what becomes of a task that is due, and stores that together with the task's next time. */
 export interface Claims {

@@ -1,7 +1,7 @@
 import type { Task } from '@hatchway/protocol'
 import { reasonOf } from '@hatchway/spool'
 import type { OccurrenceRow } from '../../store/types.ts'
-import type { Begun, RunEnd, SchedulerOptions } from './scheduler.ts'
+import type { Begun, RunEnd, SchedulerOptions } from './types.ts'
 
 /** Runs occurrences that are claimed, each once, and stores how they end. */
 export interface OccurrenceRuns {

@@ -2,8 +2,9 @@ import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createRetries } from '../../base/retry.ts'
 import { StoreFailure } from '../../base/storage-failure.ts'
-import { createScheduler, type RunEnd } from './scheduler.ts'
+import { createScheduler } from './scheduler.ts'
 import { day, hour, minute, openBench } from './testing.ts'
+import type { RunEnd } from './types.ts'
 
 type Bench = ReturnType<typeof openBench>
 

@@ -1,12 +1,8 @@
 import type { Outcome, Task } from '@hatchway/protocol'
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/clock.ts'
 import { done, refused } from '../../base/outcome.ts'
-import type { Retries } from '../../base/retry.ts'
-import type { Config } from '../../config.ts'
-import type { OccurrenceRow, Store } from '../../store/types.ts'
 import { createClaims } from './claims.ts'
 import { createOccurrenceRuns, newOccurrence } from './occurrence-runs.ts'
+import type { SchedulerOptions } from './types.ts'
 
 /**
  * Runs tasks when they are due. Each time a task is due is an occurrence with an id made of the task and the time, and
@@ -34,44 +30,6 @@ export interface Scheduler {
   runNow(taskId: string): Outcome
   /** starts nothing more from this moment; resolves when what has begun has ended */
   stop(): Promise<void>
-}
-
-export interface RunEnd {
-  status: 'done' | 'failed' | 'skipped'
-  result: string | null
-  error: string | null
-}
-
-/** The task as it is at that moment, or why it is not to be run any more; that is noted already. */
-export type Begun = { ok: true; task: Task } | { ok: false; reason: string }
-
-/** Tasks that run something else than an agent. */
-export interface TaskKind {
-  /** whether the task is of this kind */
-  takes(task: Task): boolean
-  /** why it may not run now, if so */
-  mayRun(task: Task): string | undefined
-  run: SchedulerOptions['run']
-  /** ends what an earlier process left, before anything runs */
-  recover?(installation: string): Promise<void>
-  stop?(): Promise<void>
-}
-
-export interface SchedulerOptions {
-  store: Store
-  config: { agents: Pick<Config['agents'], 'missed'> }
-  log: Logger
-  clock: Clock
-  retries: Pick<Retries, 'untilStored'>
-  /**
-   * Runs one occurrence, perhaps after waiting for a free place. It calls `begin` right before anything of it starts,
-   * and starts nothing if that says no.
-   */
-  run(occurrence: OccurrenceRow, task: Task, begin: (runId: string) => Begun): Promise<RunEnd>
-  /** why a task may not run now, if so */
-  mayRun(task: Task): string | undefined
-  /** what a group's agents see of their tasks is different now */
-  changed?(folder: string): void
 }
 
 const longestSleepMs = 60_000

@@ -12,7 +12,8 @@ import { openStore } from '../../store/sqlite.ts'
 import { groupOf } from '../../store/testing.ts'
 import type { OccurrenceRow } from '../../store/types.ts'
 import { rightsOf } from './rights.ts'
-import { createScheduler, type RunEnd, type SchedulerOptions } from './scheduler.ts'
+import { createScheduler } from './scheduler.ts'
+import type { RunEnd, SchedulerOptions } from './types.ts'
 
 /** A clock that goes when it is told to. */
 function createTestClock(start: number) {

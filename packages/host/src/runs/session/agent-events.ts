@@ -1,8 +1,8 @@
 import type { RunEvent } from '@hatchway/protocol'
 import type { Answers } from './answers.ts'
 import type { Lifecycle } from './lifecycle.ts'
+import type { SessionParts } from './parts.ts'
 import type { SandboxHandlers } from './sandbox-run.ts'
-import type { SessionParts } from './types.ts'
 
 const errorLimit = 2000
 const sessionIdLimit = 256

@@ -1,5 +1,5 @@
+import type { SessionParts } from './parts.ts'
 import type { Turn } from './turn-ledger.ts'
-import type { SessionParts } from './types.ts'
 
 /** Stores what the agent says. An answer and the inputs that it answers are one commit. */
 export interface Answers {

@@ -2,7 +2,7 @@ import { errorCode } from '@hatchway/spool'
 import { textWithFiles } from '../../store/attachment-text.ts'
 import type { IncomingRow } from '../../store/types.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import type { SessionParts } from './types.ts'
+import type { SessionParts } from './parts.ts'
 
 /** unanswered inputs of one run, at most: the rest waits in the store and not in memory */
 export const inputsAtOnce = 50

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createLifecycle } from './lifecycle.ts'
-import type { SessionParts, SessionState } from './types.ts'
+import type { SessionParts } from './parts.ts'
+import type { SessionState } from './types.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()

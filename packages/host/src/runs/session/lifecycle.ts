@@ -1,5 +1,6 @@
 import { errorCode } from '@hatchway/spool'
-import type { SessionParts, SessionState } from './types.ts'
+import type { SessionParts } from './parts.ts'
+import type { SessionState } from './types.ts'
 
 /**
  * The state of a session, its one alarm, and the requests that the host makes of the agent: finish, end the turn.

@@ -3,7 +3,8 @@ import type { SandboxExit } from '../../sandboxes/types.ts'
 import type { Answers } from './answers.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { retryMs } from './listen.ts'
-import type { RunReport, SessionEnd, SessionParts } from './types.ts'
+import type { SessionParts } from './parts.ts'
+import type { RunReport, SessionEnd } from './types.ts'
 
 /** What decides how a run has ended, beside its report. */
 interface EndFacts {

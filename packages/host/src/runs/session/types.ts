@@ -4,10 +4,6 @@ import type { SandboxProcess } from '../../sandboxes/types.ts'
 import type { AgentStore, IncomingRow, NewMessage, RunRow } from '../../store/types.ts'
 import type { ContainerProtocol } from '../container-protocols/types.ts'
 import type { InputBox } from '../input-box.ts'
-import type { SafeCalls } from './safe-calls.ts'
-import type { SandboxRun } from './sandbox-run.ts'
-import type { Transcript } from './transcript.ts'
-import type { TurnLedger } from './turn-ledger.ts'
 
 /** `session.ts` explains the states and their transitions. */
 export type SessionState = 'working' | 'idle' | 'stopping' | 'closing' | 'ended'
@@ -114,19 +110,4 @@ export interface RunReport {
   isInboxBlocked: boolean
   /** the host ended the session; `wasIdle`: nothing was left to do */
   endedByHost: { wasIdle: boolean } | undefined
-}
-
-/** What the parts of one session share. */
-export interface SessionParts {
-  options: SessionOptions
-  ledger: TurnLedger
-  report: RunReport
-  sandbox: SandboxRun
-  transcript: Transcript
-  calls: SafeCalls
-  /** names the run in log lines */
-  about: { group: string; run: string }
-  isTask: boolean
-  /** whether the agent can get no more follow-ups */
-  isCutOff(): boolean
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Confirmation } from '../../../../host/src/chat/channels/types.ts'
 import type { Baileys, BinaryNode } from '../../../../host/src/plugins/channels/whatsapp/library.ts'
-import type { Connection } from './server.ts'
+import type { Connection } from './connection.ts'
 
 /**
  * What the phone of the account does when a device is to be linked: it reads the QR code, or is given the code, and signs

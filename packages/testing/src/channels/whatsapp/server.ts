@@ -1,4 +1,5 @@
 import type { Baileys, BinaryNode } from '../../../../host/src/plugins/channels/whatsapp/library.ts'
+import type { Connection } from './connection.ts'
 import { listen, type ServerSocket } from './library.ts'
 import { createLinking } from './linking.ts'
 import type { MediaServer } from './media.ts'
@@ -10,13 +11,6 @@ import type { Peer, Phone } from './phone.ts'
  * expects of it. It carries what is encrypted from one device to another, keeps what a device has not confirmed, and gives
  * that again when it connects.
  */
-export interface Connection {
-  send(node: BinaryNode): void
-  end(): void
-  identity: Uint8Array
-  noiseKey: Uint8Array
-}
-
 export interface ServerOptions {
   library: Baileys
   media: MediaServer

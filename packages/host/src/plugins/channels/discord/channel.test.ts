@@ -14,7 +14,8 @@ import type { Incoming, Outgoing } from '../../../chat/channels/types.ts'
 import type { ConfigInput } from '../../../config.ts'
 import { createLibrary } from '../library.ts'
 import { check, open } from './channel.ts'
-import { discord, discordSettings } from './kind.ts'
+import { discord } from './kind.ts'
+import { discordSettings } from './settings.ts'
 
 channelContract({ kind: discord, open: openDiscord })
 

@@ -8,9 +8,9 @@ import { createCursors } from './cursors.ts'
 import { createDelivery, longestMessage, longestName } from './delivery.ts'
 import { createEvents, type Events } from './events.ts'
 import { listen, newSession, type Ws } from './gateway.ts'
-import type { DiscordSettings } from './kind.ts'
 import { channelIn, createPlaces, isOurs } from './places.ts'
 import { DiscordLimit } from './refusals.ts'
+import type { DiscordSettings } from './settings.ts'
 import { createWebhooks } from './webhooks.ts'
 
 /** Discord shows it for ten seconds. */

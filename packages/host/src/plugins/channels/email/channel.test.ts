@@ -18,7 +18,8 @@ import { hostWith } from '../../../chat/channels/testing.ts'
 import type { Incoming, Outgoing } from '../../../chat/channels/types.ts'
 import { createLibrary } from '../library.ts'
 import { check, open } from './channel.ts'
-import { email, emailSettings } from './kind.ts'
+import { email } from './kind.ts'
+import { emailSettings } from './settings.ts'
 
 let started: Promise<MailServers> | undefined
 const servers = () => {

@@ -8,7 +8,6 @@ import { createAskers } from './askers.ts'
 import { parseResults } from './checks.ts'
 import { createDelivery, longestMessage } from './delivery.ts'
 import { createIntake } from './intake.ts'
-import type { EmailSettings } from './kind.ts'
 import type { PostalMime } from './mail.ts'
 import { readMailbox } from './mailbox.ts'
 import {
@@ -19,6 +18,7 @@ import {
   openTransport,
   type Transport,
 } from './servers.ts'
+import type { EmailSettings } from './settings.ts'
 import { createThreads } from './threads.ts'
 
 /** what is being sent when the channel is disconnected has so long to arrive */

@@ -3,9 +3,9 @@ import { oneLine } from '../../../base/visible-text.ts'
 import { DeliveryError, type Outgoing, type Part } from '../../../chat/channels/types.ts'
 import { type MarkdownStyle, plain, renderMarkdown } from '../markdown.ts'
 import { domainOf } from './addresses.ts'
-import type { EmailSettings } from './kind.ts'
 import { idsIn } from './mail.ts'
 import { explained, type Transport } from './servers.ts'
+import type { EmailSettings } from './settings.ts'
 import type { Threads } from './threads.ts'
 
 export interface DeliveryOptions {

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import type { ChannelHost, Incoming, Received } from '../../../chat/channels/types.ts'
 import type { Attachment } from '../../../store/types.ts'
-import type { EmailSettings } from './kind.ts'
 import { type Content, type Letter, type PostalMime, readContent, readHeaders } from './mail.ts'
 import type { FoundMail } from './mailbox.ts'
+import type { EmailSettings } from './settings.ts'
 import { createThreads, rootOf } from './threads.ts'
 
 /** Hands the mails that somebody wrote to the host. */

@@ -1,6 +1,6 @@
 import type { ImapFlow, ImapFlowError } from 'imapflow'
 import type { NodemailerError, SMTPPoolOptions } from 'nodemailer'
-import type { EmailSettings, Server } from './kind.ts'
+import type { EmailSettings, Server } from './settings.ts'
 
 /** How the two servers are connected to, and what their failures mean to people. */
 

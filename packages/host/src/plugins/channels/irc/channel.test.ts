@@ -10,7 +10,8 @@ import { until } from '../../../../../testing/src/until.ts'
 import { layoutOf } from '../../../base/layout.ts'
 import { createLibrary } from '../library.ts'
 import { check } from './channel.ts'
-import { irc, ircSettings } from './kind.ts'
+import { irc } from './kind.ts'
+import { ircSettings } from './settings.ts'
 
 const missing = isNgircdMissing() ? 'ngircd' : undefined
 channelContract({ kind: irc, open: openIrc, missing })

@@ -5,9 +5,9 @@ import { type Connection, keepConnected } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { type MarkdownStyle, plain, renderMarkdown } from '../markdown.ts'
 import { callIn } from '../nickname.ts'
-import type { IrcSettings } from './kind.ts'
 import { type IrcEvent, type Line, openLine } from './line.ts'
 import { createPeople } from './people.ts'
+import type { IrcSettings } from './settings.ts'
 
 type Options = ChannelOptions<IrcSettings>
 

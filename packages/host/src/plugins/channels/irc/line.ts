@@ -1,6 +1,6 @@
 import { abortable, pause } from '../../../base/pause.ts'
 import type { ChannelOptions } from '../kind.ts'
-import type { IrcSettings } from './kind.ts'
+import type { IrcSettings } from './settings.ts'
 
 /** What we use of irc-framework, which has no types of its own. */
 export interface IrcClient {

@@ -31,8 +31,9 @@ import { openStore } from '../../../store/sqlite.ts'
 import { createLibrary } from '../library.ts'
 import { check, open } from './channel.ts'
 import { decryptFile, encryptedFileSchema, encryptFile } from './encrypted-file.ts'
-import { matrix, matrixSettings } from './kind.ts'
+import { matrix } from './kind.ts'
 import { htmlOf } from './markup.ts'
+import { matrixSettings } from './settings.ts'
 
 const missing = missingSynapse()
 const isTried = missing === undefined || process.env.CI === 'true'

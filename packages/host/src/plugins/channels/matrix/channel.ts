@@ -6,9 +6,9 @@ import type { ChannelOptions } from '../kind.ts'
 import { createClient, findServer, MatrixRefusal } from './client.ts'
 import { longestMessage } from './delivery.ts'
 import { isOurs, roomIn } from './events.ts'
-import type { MatrixSettings } from './kind.ts'
 import { type Link, openLink } from './link.ts'
 import { logIn, whoIs } from './session.ts'
+import type { MatrixSettings } from './settings.ts'
 
 const checkMs = 30_000
 /** for so long the server shows it; it is renewed before */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createWorkQueue } from '../../../base/keyed-queue.ts'
 import { type Client, MatrixRefusal } from './client.ts'
 import type { KeyStore, Session } from './key-store.ts'
-import type { MatrixSettings } from './kind.ts'
+import type { MatrixSettings } from './settings.ts'
 
 export type CryptoLibrary = typeof Library
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { createClient, findServer, MatrixRefusal } from './client.ts'
 import type { KeyStore, Session } from './key-store.ts'
-import type { MatrixSettings } from './kind.ts'
+import type { MatrixSettings } from './settings.ts'
 
 const loginSchema = z.object({ user_id: z.string(), device_id: z.string(), access_token: z.string() })
 const whoamiSchema = z.object({ user_id: z.string(), device_id: z.string().optional() })

@@ -17,8 +17,9 @@ import type { Incoming } from '../../../chat/channels/types.ts'
 import type { ConfigInput } from '../../../config.ts'
 import { createLibrary } from '../library.ts'
 import { check, open } from './channel.ts'
-import { slack, slackSettings } from './kind.ts'
+import { slack } from './kind.ts'
 import { peopleIn } from './said.ts'
+import { slackSettings } from './settings.ts'
 
 channelContract({ kind: slack, open: openSlack })
 

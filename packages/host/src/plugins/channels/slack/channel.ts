@@ -8,8 +8,8 @@ import { createDelivery, longestMessage } from './delivery.ts'
 import { createDirectory, type Directory } from './directory.ts'
 import { createEvents, placeOf } from './events.ts'
 import { createHistory } from './history.ts'
-import type { SlackSettings } from './kind.ts'
 import { isOurs, type Ourselves } from './said.ts'
+import type { SlackSettings } from './settings.ts'
 import { type Envelope, openSession, type Session, type SocketMode } from './socket.ts'
 
 const checkMs = 30_000

@@ -14,7 +14,8 @@ import type { Incoming } from '../../../chat/channels/types.ts'
 import type { ConfigInput } from '../../../config.ts'
 import { createLibrary } from '../library.ts'
 import { check, open } from './channel.ts'
-import { telegram, telegramSettings } from './kind.ts'
+import { telegram } from './kind.ts'
+import { telegramSettings } from './settings.ts'
 
 channelContract({ kind: telegram, open: openTelegram })
 

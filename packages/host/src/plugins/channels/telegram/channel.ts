@@ -5,9 +5,9 @@ import { createFailures } from '../failures.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { createBot, type Grammy, TelegramRefusal } from './bot.ts'
 import { createDelivery, longestMessage, longestName } from './delivery.ts'
-import type { TelegramSettings } from './kind.ts'
 import { createPool, type Pool } from './pool.ts'
 import { chatIn, isOurs } from './said.ts'
+import type { TelegramSettings } from './settings.ts'
 import { takeUpdates, wantedUpdates } from './updates.ts'
 
 /** how long Telegram holds a request for updates back while there are none */

@@ -3,7 +3,8 @@ import { channelContract } from '../../../../../testing/src/channels/contract.ts
 import { openWhatsApp } from '../../../../../testing/src/channels/whatsapp/platform.ts'
 import { optionsFor } from '../../../../../testing/src/channels/whatsapp/rig.ts'
 import { check } from './channel.ts'
-import { whatsapp, whatsappSettings } from './kind.ts'
+import { whatsapp } from './kind.ts'
+import { whatsappSettings } from './settings.ts'
 
 channelContract({ kind: whatsapp, open: openWhatsApp })
 

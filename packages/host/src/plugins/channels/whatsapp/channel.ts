@@ -7,12 +7,12 @@ import { createDelivery, longestMessage } from './delivery.ts'
 import { createGroups } from './groups.ts'
 import { addressOf, isOurs, type Ourselves, personOf } from './ids.ts'
 import { createTaker, ourselvesOf } from './incoming.ts'
-import type { WhatsAppSettings } from './kind.ts'
 import type { Baileys, Socket } from './library.ts'
 import { type Ending, runLink } from './link.ts'
 import { silenceCipher } from './quiet.ts'
 import { createRecent } from './recent.ts'
 import { linkedAccount, openSession, unlinkedSession } from './session.ts'
+import type { WhatsAppSettings } from './settings.ts'
 
 const checkMs = 30_000
 /** WhatsApp's apps show it for a little longer */

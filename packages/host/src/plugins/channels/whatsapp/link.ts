@@ -2,10 +2,10 @@ import type { Logger } from 'pino'
 import { within } from '../../../base/pause.ts'
 import type { Confirmation } from '../../../chat/channels/types.ts'
 import { createCipher } from './cipher.ts'
-import type { WhatsAppSettings } from './kind.ts'
 import type { Baileys, BinaryNode, proto, Socket, SocketConfig } from './library.ts'
 import { libraryLogger } from './quiet.ts'
 import type { Session } from './session.ts'
+import type { WhatsAppSettings } from './settings.ts'
 
 /** A message as WhatsApp delivered it, and what was encrypted in it. */
 export interface Said {

@@ -19,7 +19,8 @@ import type { Incoming } from '../../../chat/channels/types.ts'
 import type { ConfigInput } from '../../../config.ts'
 import { createLibrary } from '../library.ts'
 import { check, open } from './channel.ts'
-import { xmpp, xmppSettings } from './kind.ts'
+import { xmpp } from './kind.ts'
+import { xmppSettings } from './settings.ts'
 import { ns } from './stanzas.ts'
 
 const missing = isProsodyMissing() ? 'prosody' : undefined

@@ -6,9 +6,9 @@ import { createDelivery } from './delivery.ts'
 import { createFiles } from './files.ts'
 import { createIds } from './ids.ts'
 import { createInbox, featuresOf, type Inbox } from './inbox.ts'
-import type { XmppSettings } from './kind.ts'
 import type { XmppLibrary } from './library.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
+import type { XmppSettings } from './settings.ts'
 import { isOurs, jidOf, localOf, ns } from './stanzas.ts'
 
 type Options = ChannelOptions<XmppSettings>
