@@ -202,6 +202,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
       const noted = scheduler.stop()
       await Promise.all([agents.stop(), ...taskKinds.map(kind => kind.stop?.())])
       await noted
+      await sandboxes.stop()
     },
   }
 }

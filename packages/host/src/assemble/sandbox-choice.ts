@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { ignoredProxy } from '../runs/model-gateway/proxy.ts'
 import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
-import type { Sandbox } from '../sandboxes/types.ts'
+import type { Sandbox, SandboxName } from '../sandboxes/types.ts'
 import { openUsedEngines } from '../sandboxes/used.ts'
 import type { Store } from '../store/types.ts'
 
@@ -12,7 +12,13 @@ export interface SandboxChoice {
   /** for groups that have no settings of their own */
   usual(): Choice
   forGroup(group: Group): Promise<Sandbox>
+  /** once every run has ended */
+  stop(): Promise<void>
 }
+
+/** engines that make a container after whoever asked for it is gone */
+const lateEngines = ['docker', 'podman'] as const
+const lateMs = 20_000
 
 /** Resolves once everything is ended that an earlier process of this installation left running. */
 export async function openSandboxChoice({
@@ -35,14 +41,24 @@ export async function openSandboxChoice({
   for (const problem of [usual.warning, ignoredProxy(process.env)])
     if (problem !== undefined) log.warn(problem)
 
+  const endOrphans = async (name: SandboxName) => {
+    const ended = await sandboxes[name].endOrphans(installation)
+    if (ended.length > 0) log.warn({ sandbox: name, runs: ended }, 'runs of an earlier process were ended')
+  }
   // What a dead process left running may still write; it is ended before anything new starts.
   for (const name of used.all()) {
     const known = usual.considered.find(considered => considered.name === name)
     const { available } = known ?? (await checkSandbox(sandboxes[name]))
-    if (!available) continue
-    const ended = await sandboxes[name].endOrphans(installation)
-    if (ended.length > 0) log.warn({ sandbox: name, runs: ended }, 'runs of an earlier process were ended')
+    if (available) await endOrphans(name)
   }
+  // What an engine was still making for the dead process is there only later.
+  const endLate = async () => {
+    for (const name of used.all().filter(name => lateEngines.some(late => late === name)))
+      await endOrphans(name).catch(error =>
+        log.warn({ err: error, sandbox: name }, 'what an earlier process may have left could not be ended'),
+      )
+  }
+  const late = setTimeout(endLate, lateMs).unref()
 
   /** One at a time, and used only afterwards: what an earlier process left is ended, and nothing that has just begun. */
   let choosing: Promise<Sandbox> | undefined
@@ -78,6 +94,10 @@ export async function openSandboxChoice({
       const sandbox = await chosenFor(group)
       used.add(sandbox.name)
       return sandbox
+    },
+    stop() {
+      clearTimeout(late)
+      return endLate()
     },
   }
 }
