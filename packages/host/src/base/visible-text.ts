@@ -5,7 +5,8 @@
 const hidden = /[\p{C}\p{Zl}\p{Zp}\p{DI}\u2800\u{1d159}]/gu
 const shortForms: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
-const escaped = (character: string): string => {
+/** A character that is not seen, as what it is. */
+export const escapedCharacter = (character: string): string => {
   const code = (character.codePointAt(0) ?? 0).toString(16)
   return shortForms[character] ?? (code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`)
 }
@@ -17,7 +18,8 @@ export const oneLine = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp
 const internalTag = /<(?=\/?internal)/gi
 
 /** For sentences of ours in which somebody else's words stand. */
-export const visible = (text: string): string => text.replace(hidden, escaped).replace(internalTag, '\\u003c')
+export const visible = (text: string): string =>
+  text.replace(hidden, escapedCharacter).replace(internalTag, '\\u003c')
 
 /**
  * What cannot stand in a quoted value as it is: what ends it or escapes, blanks other than a single space, what is not
@@ -47,7 +49,7 @@ const inQuotes = (found: string, at: number, text: string): string => {
   if (found === '"' || found === '\\') return `\\${found}`
   return text.length <= longestWithEmoji && joinsEmoji.test(found) && isInEmoji(text, at)
     ? found
-    : escaped(found)
+    : escapedCharacter(found)
 }
 
 /** A value as it is, in quotes: two that differ never look the same, and no part of it leaves the quotes. */

@@ -92,7 +92,7 @@ describe('groups with a repository', () => {
       'cat /tmp/prompt; echo more > more.txt; git add . && git commit -qm "more of it"',
     )
     expect(heard).toContain('plain has merged 1 commit into main of plain')
-    expect(heard).toContain('a new \\u{001b}[31m file')
+    expect(heard).toContain('a new \\u001b[31m file')
     expect(heard).not.toContain('\u001b[31m file')
     expect(await installation.sync('main')).toMatchObject({ ok: true, result: { merged: true, commits: 1 } })
     expect(subjects(repo('plain'))[0]).toBe('more of it')

@@ -71,7 +71,7 @@ test('sound commits are described, with control characters in sight', async () =
   expect(await looked(second, packOf(second, base))).toMatchObject({
     revision: second,
     commits: 2,
-    subjects: ['red \\u{001b}[31m alert', 'a change'],
+    subjects: ['red \\u001b[31m alert', 'a change'],
   })
 })
 

@@ -1,3 +1,4 @@
+import { escapeXml } from '@hatchway/protocol'
 import type { NodemailerError } from 'nodemailer'
 import { oneLine } from '../../../base/visible-text.ts'
 import { DeliveryError, type Outgoing, type Part } from '../../../chat/channels/types.ts'
@@ -28,17 +29,14 @@ const mostFileBytes = 17_000_000
 const longestSubject = 78
 const longestName = 60
 
-const escaped = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
-
 const html: MarkdownStyle = {
-  text: escaped,
+  text: escapeXml,
   bold: inner => `<b>${inner}</b>`,
   italic: inner => `<i>${inner}</i>`,
   strike: inner => `<s>${inner}</s>`,
-  code: raw => `<code>${escaped(raw)}</code>`,
-  block: raw => `<pre>${escaped(raw)}</pre>`,
-  link: (inner, url) => `<a href="${escaped(url)}">${inner}</a>`,
+  code: raw => `<code>${escapeXml(raw)}</code>`,
+  block: raw => `<pre>${escapeXml(raw)}</pre>`,
+  link: (inner, url) => `<a href="${escapeXml(url)}">${inner}</a>`,
   quote: inner => `<blockquote>${inner}</blockquote>`,
 }
 
