@@ -73,6 +73,9 @@ export const runEventSchema = z.discriminatedUnion('type', [
     text: z.string(),
   }),
   z
+    .object({ type: z.literal('delta'), text: z.string() })
+    .describe('the next words of what the agent is saying, for people who look on; never an answer itself'),
+  z
     .object({ type: z.literal('message'), text: z.string() })
     .describe('said in the chat in the middle of a turn'),
   z

@@ -1,7 +1,7 @@
 import type { RunEvent, RunInput, RunStart } from '@hatchway/protocol'
 import type { RunEnvironment } from '../run/environment.ts'
 
-type DriverEvent = Extract<RunEvent, { type: 'session' | 'used' | 'step' | 'result' | 'error' }>
+type DriverEvent = Extract<RunEvent, { type: 'session' | 'used' | 'step' | 'delta' | 'result' | 'error' }>
 
 export interface DriverContext {
   start: RunStart
