@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { findProgram } from '../../host/src/base/programs.ts'
+import { serveModelApis } from '../../testing/src/agents/model-apis.ts'
 import {
   closeBrowser,
   desktop,
@@ -22,10 +23,10 @@ const attempt = missing === undefined || process.env.CI === 'true' ? test : test
 
 afterAll(closeBrowser)
 
-async function openChat(sandbox: string) {
+async function openChat(sandbox: string, environment: Record<string, string> = {}) {
   const installation = await openInstallation({
     sandbox,
-    environment: () => ({ HATCHWAY_WEB_ENABLED: 'yes', HATCHWAY_WEB_PORT: '0' }),
+    environment: () => ({ HATCHWAY_WEB_ENABLED: 'yes', HATCHWAY_WEB_PORT: '0', ...environment }),
   })
   const printed = () => /http:\/\/\S+\?token=\S+/.exec(installation.daemon()?.output() ?? '')?.[0]
   await until(async () => printed() !== undefined)
@@ -76,6 +77,33 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     await page.reload()
     await page.locator('.entry').nth(2).waitFor()
     expect(await words(page)).toEqual(before)
+    expect(problems).toEqual([])
+  })
+
+  attempt('shows an answer while it is written, and then the answer in its place', async () => {
+    const released = Promise.withResolvers<void>()
+    const text = `Once upon a time <internal>nobody knows</internal>there was ${'a very '.repeat(20)}long story.`
+    const api = await serveModelApis(() => ({ text, hold: released.promise }))
+    onTestFinished(() => api.close())
+    const { link } = await openChat('bubblewrap', {
+      HATCHWAY_MODEL: 'compatible/stand-in',
+      HATCHWAY_MODEL_URL: api.url,
+    })
+    const { context, problems } = await openProfile()
+    const page = await enterChat(context, link)
+    await say(page, 'tell me a story')
+    const live = page.locator('.entry.live .words')
+    await live.filter({ hasText: 'Once upon a time there was a very' }).waitFor()
+    expect(await live.textContent()).not.toContain('long story')
+    await shoot(page, 'live-text')
+    // Whoever comes now sees as much of it.
+    const other = await enterChat(context, link)
+    await other.locator('.entry.live').filter({ hasText: 'Once upon a time' }).waitFor()
+    released.resolve()
+    await from(page, 'other').filter({ hasText: 'long story.' }).waitFor()
+    await live.waitFor({ state: 'detached' })
+    expect(await words(page)).toHaveLength(2)
+    expect((await words(page)).join()).not.toContain('nobody knows')
     expect(problems).toEqual([])
   })
 

@@ -125,10 +125,18 @@ export const chatEventAnswer = z.discriminatedUnion('kind', [
     kind: z.literal('hello'),
     complete: z.boolean().describe('whether nothing was missed; if not, the chats are to be read again'),
     typing: z.array(z.string()),
+    live_texts: z
+      .array(z.object({ jid: z.string(), text: z.string() }))
+      .describe('what agents are writing in these chats; no messages yet'),
   }),
   z.object({ kind: z.literal('entry'), entry: entryAnswer }),
   z.object({ kind: z.literal('typing'), jid: z.string(), on: z.boolean() }),
   z.object({ kind: z.literal('chats') }),
+  z
+    .object({ kind: z.literal('live_text'), jid: z.string(), from: z.int(), text: z.string() })
+    .describe(
+      'from this UTF-16 unit on, what the agent is writing is this; from 0 without text: nothing is shown of it any more',
+    ),
 ])
 
 export const chatsAnswer = z.array(chatAnswer)

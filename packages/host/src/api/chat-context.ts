@@ -7,7 +7,7 @@ import { notFound } from './route.ts'
 
 /** What the chats' routes need to be answered. */
 export interface ChatContext {
-  chats: Pick<Chats, 'approvals' | 'channelOf' | 'feed' | 'files' | 'web'>
+  chats: Pick<Chats, 'approvals' | 'channelOf' | 'feed' | 'files' | 'liveTexts' | 'web'>
   store: Store
   config: Pick<Config, 'agents' | 'groups'>
   /** stays on screen: the sandbox isolates nothing, for one */

@@ -187,14 +187,19 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
     answer: chatEventAnswer,
     gives: 'text/event-stream',
     isStream: true,
-    handle: ({ chats: { feed, web }, ...limits }, { query: { after }, request, caller }) =>
+    handle: ({ chats: { feed, liveTexts, web }, ...limits }, { query: { after }, request, caller }) =>
       sentEvents(
         request,
         caller,
         { ...limits, after },
         {
           log: feed,
-          hello: complete => ({ kind: 'hello', complete, typing: [...web.typingIn()] }),
+          hello: complete => ({
+            kind: 'hello',
+            complete,
+            typing: [...web.typingIn()],
+            live_texts: [...liveTexts.all()],
+          }),
           dataOf: event => JSON.stringify(eventOf(event)),
         },
       ),

@@ -202,10 +202,10 @@ async function listen(opened: Opened, lastEventId?: string) {
       for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
         const block = text.slice(0, end)
         text = text.slice(end + 2)
-        const id = /^id: (.*)$/m.exec(block)?.[1]
+        // What is only of now has none.
+        const id = /^id: (.*)$/m.exec(block)?.[1] ?? ''
         const data = /^data: (.*)$/m.exec(block)?.[1]
-        if (id !== undefined && data !== undefined)
-          events.push({ id, event: chatEventAnswer.parse(JSON.parse(data)) })
+        if (data !== undefined) events.push({ id, event: chatEventAnswer.parse(JSON.parse(data)) })
       }
     }
   })()
@@ -486,7 +486,7 @@ test('what cannot be written is refused with a reason', async () => {
 test('whoever is connected sees what is said as it happens, and that somebody is writing', async () => {
   const opened = await open()
   const reader = await listen(opened)
-  expect(reader.events[0]?.event).toEqual({ kind: 'hello', complete: true, typing: [] })
+  expect(reader.events[0]?.event).toEqual({ kind: 'hello', complete: true, typing: [], live_texts: [] })
   await post(opened, 'local:main', { text: 'hello' })
   opened.chats.typing('local:main', true)
   opened.chats.typing('local:main', true)
@@ -502,6 +502,28 @@ test('whoever is connected sees what is said as it happens, and that somebody is
     { kind: 'chats' },
   ])
   await reader.stop()
+})
+
+test('whoever comes while an agent is writing sees what it has written so far, and how it goes on', async () => {
+  const opened = await open()
+  const { liveTexts } = opened.chats
+  const group = { folder: 'main', jid: 'local:main' }
+  const first = await listen(opened)
+  liveTexts.grow(group, 'Good ')
+  await until('it has begun', () => first.events.length === 2)
+  const second = await listen(opened, first.events[0]?.id)
+  expect(second.events[0]?.event).toMatchObject({ live_texts: [{ jid: 'local:main', text: 'Good ' }] })
+  liveTexts.grow(group, 'morning.')
+  await until('it goes on', () => second.events.length === 2)
+  liveTexts.over('main')
+  await opened.say('local:main', 'Good morning.')
+  await until('the answer came', () => second.events.length === 4)
+  expect(second.events.slice(1).map(({ event }) => event)).toMatchObject([
+    { kind: 'live_text', jid: 'local:main', from: 5, text: 'morning.' },
+    { kind: 'live_text', jid: 'local:main', from: 0, text: '' },
+    { kind: 'entry', entry: { text: 'Good morning.' } },
+  ])
+  await Promise.all([first.stop(), second.stop()])
 })
 
 test('a reader that comes back gets what it missed, in order and once', async () => {

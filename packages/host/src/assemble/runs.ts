@@ -7,6 +7,7 @@ import { systemClock } from '../base/clock.ts'
 import type { Layout } from '../base/layout.ts'
 import type { Owners } from '../base/owners.ts'
 import type { Retries } from '../base/retry.ts'
+import type { LiveTexts } from '../chat/live-text.ts'
 import type { Progress } from '../chat/progress.ts'
 import type { Config } from '../config.ts'
 import { missingDriver } from '../runs/driver-packages.ts'
@@ -40,6 +41,7 @@ export interface OpenRunsOptions {
   owners: Owners
   typing(jid: string, on: boolean): void
   progress: Progress
+  liveTexts: LiveTexts
   /** a message is stored */
   said(): void
   /** the group's container is about to be started */
@@ -171,6 +173,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     mayBegin: options.mayBegin,
     typing: options.typing,
     progress: options.progress,
+    liveTexts: options.liveTexts,
     log,
     now: Date.now,
   })

@@ -28,6 +28,7 @@ export async function startRuns(
       ...kernel,
       typing: chats.typing,
       progress: chats.progress,
+      liveTexts: chats.liveTexts,
       said: () => notices.publish({ kind: 'message_queued' }),
       begins: (folder, run) => {
         contexts.begins(folder, { ...run, shares: hooks.shares(folder) })

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { refused } from '../base/outcome.ts'
 import type { Retries } from '../base/retry.ts'
 import type { Config } from '../config.ts'
+import { isNeverHeld } from '../guard/gates.ts'
 import type { RequestQueue } from '../services/request-queue.ts'
 import { folderContext, wipedAt } from '../store/contexts.ts'
 import type { Positions } from '../store/positions.ts'
@@ -22,9 +23,10 @@ import { createWebChannel, type WebChannel } from './channels/web.ts'
 import { createFeed, type Feed } from './feed.ts'
 import { type Cards, cardOf, cardsIn, entryOfIncoming, entryOfMessage, isShown } from './history.ts'
 import { createInbound, type Inbound } from './inbound.ts'
+import { createLiveTexts, type LiveTexts } from './live-text.ts'
 import type { Lookup } from './outbox/delivery.ts'
 import { createPairing, type Pairing, type PairingOptions } from './pairing.ts'
-import { containsSecrets, listFor } from './people.ts'
+import { containsSecrets, listFor, showsLiveText } from './people.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { createQuestions, type Questions } from './questions/questions.ts'
 
@@ -52,6 +54,8 @@ export interface Chats {
   typing(jid: string, on: boolean): void
   /** what platforms show of agents at work */
   progress: Progress
+  /** what agents are writing */
+  liveTexts: LiveTexts
   /** there are others than before */
   groupsChanged(): void
   connect(): Promise<void>
@@ -176,11 +180,20 @@ export function createChats(options: ChatsOptions): Chats {
         !store.taints.of(folder, folderContext).secret && !containsSecrets(config, folder),
       now,
     })
+  const liveTexts = createLiveTexts({
+    mayShow: ({ folder, jid }) =>
+      store.group(folder)?.jid === jid &&
+      showsLiveText(config, folder) &&
+      // What an agent says in its own chat stays local, so its answer would be shown as well.
+      isNeverHeld('local'),
+    show: change => feed.broadcast({ kind: 'live_text', ...change }),
+  })
   const listChats = createLister({ registry, hostOf, log, now })
   const progress = createProgress({
     store,
     positions,
     channelOf,
+    liveText: liveTexts.of,
     afterMs: config.agents.progressMs,
     said: options.said,
     log,
@@ -192,7 +205,7 @@ export function createChats(options: ChatsOptions): Chats {
   return {
     channels: registry,
     pairing,
-    lookup: lookupIn(store, approvals),
+    lookup: lookupIn(store, approvals, liveTexts),
     web,
     feed,
     inbound,
@@ -205,6 +218,7 @@ export function createChats(options: ChatsOptions): Chats {
       for (const { message, change } of messages) {
         const row: MessageRow = { ...message, ...change }
         if (row.kind === 'edit' || row.kind === 'progress') continue
+        liveTexts.said(row.jid)
         if (!row.text.includes('<') || isShown(entryOfMessage(row))) {
           feed.publish(() => ({ kind: 'entry', entry: entryOfMessage(row, cardsIn(store, approvals, row)) }))
         }
@@ -228,6 +242,7 @@ export function createChats(options: ChatsOptions): Chats {
       if (channel !== web) web.typing?.(jid, on)
     },
     progress,
+    liveTexts,
     groupsChanged() {
       feed.publish(() => ({ kind: 'chats' }))
       void listChats()
@@ -235,6 +250,7 @@ export function createChats(options: ChatsOptions): Chats {
     connect: () => registry.connect(hostOf),
     disconnect() {
       progress.stop()
+      liveTexts.stop()
       return registry.disconnect()
     },
   }
@@ -245,8 +261,9 @@ const messageIn = (store: Store, id: number): MessageRow | undefined => {
   return row?.id === id ? row : undefined
 }
 
-const lookupIn = (store: Store, approvals: Approvals | undefined): Chats['lookup'] => ({
+const lookupIn = (store: Store, approvals: Approvals | undefined, liveTexts: LiveTexts): Chats['lookup'] => ({
   message: id => messageIn(store, id),
+  liveText: liveTexts.of,
   card(message) {
     const { question, approval } = cardsIn(store, approvals, message)
     if (question) return { kind: 'question', card: cardOf(question) }

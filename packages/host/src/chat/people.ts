@@ -46,5 +46,11 @@ export function listFor(
   return lists.length === 0 ? undefined : lists.flat()
 }
 
+/** Whether the group's chat shows what its agent is writing before it is whole. */
+export const showsLiveText = (config: Pick<Config, 'groups' | 'agents'>, folder: string): boolean => {
+  const [own] = settingsFor(config, folder).flatMap(({ liveText }) => liveText ?? [])
+  return (own ?? config.agents.liveText) === 'yes'
+}
+
 export const containsSecrets = (config: Pick<Config, 'groups'>, folder: string): boolean =>
   settingsFor(config, folder).some(settings => settings.containsSecrets === true)

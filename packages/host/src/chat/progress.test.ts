@@ -1,13 +1,16 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../testing/src/until.ts'
+import type { ConfigInput } from '../config.ts'
 import { groupOf, openChats, saying } from './channels/testing.ts'
 import { type Channel, type Delivered, DeliveryError, type Outgoing } from './channels/types.ts'
 import { createOutbox } from './outbox/outbox.ts'
 
 /** A chat on a platform whose messages can be changed, as people see it. */
-async function open(more: Partial<Channel> & { progressMs?: number; isFixed?: boolean } = {}) {
-  const { progressMs = 1, isFixed = false, ...own } = more
+async function open(
+  more: Partial<Channel> & { progressMs?: number; isFixed?: boolean; config?: ConfigInput } = {},
+) {
+  const { progressMs = 1, isFixed = false, config = {}, ...own } = more
   const shown = new Map<string, string>()
   const files: string[] = []
   let last = 0
@@ -31,7 +34,7 @@ async function open(more: Partial<Channel> & { progressMs?: number; isFixed?: bo
   const rig = await openChats({
     groups: [groupOf('main', { main: true })],
     channels: [channel],
-    config: { agents: { progressMs } },
+    config: { ...config, agents: { progressMs, ...config.agents } },
     said: () => outbox.kick(),
   })
   const { store, chats, positions } = rig
@@ -46,6 +49,7 @@ async function open(more: Partial<Channel> & { progressMs?: number; isFixed?: bo
   })
   onTestFinished(async () => {
     chats.progress.stop()
+    chats.liveTexts.stop()
     await outbox.stop()
   })
   const group = { folder: 'main', jid: 'chat:main' }
@@ -80,6 +84,20 @@ test('what an agent does is one message that changes, and then its answer', asyn
   await answer('tomorrow at nine')
   chats.progress.over('main', true)
   expect(texts()).toEqual(['tomorrow at nine'])
+})
+
+test('what an agent is writing grows in it, is not stored, and its answer takes the place', async () => {
+  const { works, chats, group, store, texts, answer } = await open()
+  await works('Bash')
+  chats.liveTexts.grow(group, 'Tomorrow <internal>or never</inter')
+  chats.liveTexts.grow(group, `nal>at nine${' or at ten'.repeat(10)}`)
+  await until('it is shown', () => texts()[0]?.startsWith('Tomorrow at nine') === true)
+  expect(texts()[0]?.length).toBeLessThanOrEqual(40)
+  expect(JSON.stringify(store.messages({}))).not.toContain('Tomorrow')
+  chats.liveTexts.over('main')
+  await answer('Tomorrow at nine.')
+  chats.progress.over('main', true)
+  expect(texts()).toEqual(['Tomorrow at nine.'])
 })
 
 test('whoever answers it answers what it became, and not that the agent was at work', async () => {
@@ -127,6 +145,39 @@ test('a message that somebody deleted does not cost the answer', async () => {
   await works()
   await answer('hello')
   expect(texts().at(-1)).toBe('hello')
+})
+
+test('what an agent is writing is not shown where nobody wants it, in one group or in all', async () => {
+  const configs: ConfigInput[] = [{ agents: { liveText: 'no' } }, { groups: { MAIN: { liveText: 'no' } } }]
+  const check = async (config: ConfigInput) => {
+    const { works, chats, group, texts, answer } = await open({ config })
+    chats.liveTexts.grow(group, 'Tomorrow')
+    await works('Bash')
+    chats.progress.working(group, 'Read')
+    await until('the next step is shown', () => texts()[0]?.includes('Read') === true)
+    expect(chats.liveTexts.all()).toEqual([])
+    await answer('Tomorrow at nine.')
+    expect(texts()).toEqual(['Tomorrow at nine.'])
+  }
+  await Promise.all(configs.map(check))
+})
+
+test('a change that fails does not hold back the answer', async () => {
+  let fails = 0
+  const shown: string[] = []
+  const { works, chats, group, answer, settled } = await open({
+    async edit(_, { text, kind }) {
+      if (kind === 'edit' && ++fails) throw new Error('can’t parse entities')
+      shown.push(text)
+    },
+  })
+  await works()
+  chats.liveTexts.grow(group, '**Tom')
+  await until('a change is tried', () => fails > 0)
+  await settled()
+  await answer('Tomorrow.')
+  expect(shown).toEqual(['Tomorrow.'])
+  expect(fails).toBe(1)
 })
 
 test('nothing is shown where messages cannot change, or nobody wants it', async () => {

@@ -8,7 +8,8 @@ import type { Channel } from './channels/types.ts'
 
 /**
  * Shows on a platform that an agent is at work. After a while the chat gets a message that changes with the agent's
- * steps, and the answer takes its place. Only platforms whose messages can be changed have it.
+ * steps and then with what the agent is writing, and the answer takes its place. Only platforms whose messages can be
+ * changed have it. What the agent is writing is not stored with it: a change is delivered with whatever it is by then.
  *
  * The store knows which message is open: one that no other `replaces`. So the answer finds it after a restart, too.
  */
@@ -22,8 +23,9 @@ export interface Progress {
   stop(): void
 }
 
-/** platforms limit how often a message may be changed */
+/** platforms limit how often a message may be changed: after so many changes it is changed less often */
 const changeMs = 3000
+const changesAtFirst = 10
 const longestTool = 60
 
 interface Work {
@@ -31,6 +33,7 @@ interface Work {
   tool: string | undefined
   /** as the chat shows it; undefined: it shows nothing yet */
   shown: string | undefined
+  changes: number
   timer: NodeJS.Timeout | undefined
 }
 
@@ -38,6 +41,8 @@ export interface ProgressOptions {
   store: Pick<Store, 'openProgress' | 'transaction'>
   positions: Positions
   channelOf(jid: string): Channel | undefined
+  /** what the group's agent is writing */
+  liveText(folder: string): string | undefined
   /** how long an agent works before the chat shows it; 0: never */
   afterMs: number
   /** there is something to deliver */
@@ -56,7 +61,9 @@ export function createProgress(options: ProgressOptions): Progress {
   }
   const show = (folder: string, work: Work) => {
     const text = textOf(work.tool)
-    if (text === work.shown) return
+    // What does not fit into one message changes nothing any more.
+    const shown = options.liveText(folder)?.slice(0, options.channelOf(work.jid)?.messageLimit) ?? text
+    if (shown === work.shown) return
     try {
       const open = store.openProgress(folder)
       const message = hostMessage(positions.next(), { folder, jid: work.jid }, text, now())
@@ -65,7 +72,8 @@ export function createProgress(options: ProgressOptions): Progress {
           ? { ...message, kind: 'edit', messageId: String(open.id) }
           : { ...message, kind: 'progress' },
       )
-      work.shown = text
+      work.shown = shown
+      work.changes++
     } catch (error) {
       // It is a courtesy; the answer is not lost with it.
       log.warn({ err: error, group: folder }, 'progress could not be shown')
@@ -75,7 +83,7 @@ export function createProgress(options: ProgressOptions): Progress {
     clearTimeout(work.timer)
     work.timer = setTimeout(() => {
       show(folder, work)
-      watch(folder, work, changeMs)
+      watch(folder, work, changeMs * (1 + Math.floor(work.changes / changesAtFirst)))
     }, ms).unref()
   }
 
@@ -89,7 +97,7 @@ export function createProgress(options: ProgressOptions): Progress {
         return
       }
       clearTimeout(work?.timer)
-      const begun: Work = { jid, tool, shown: undefined, timer: undefined }
+      const begun: Work = { jid, tool, shown: undefined, changes: 0, timer: undefined }
       works.set(folder, begun)
       watch(folder, begun, afterMs)
     },

@@ -245,6 +245,10 @@ const agents = z.strictObject({
     .describe(
       'After how long a chat app shows that an agent is at work, in a message that the answer replaces. 0: never.',
     ),
+  liveText: z
+    .enum(['yes', 'no'])
+    .default('yes')
+    .describe('Whether chats show what an agent is writing before its answer is whole.'),
   closeMs: whole(100, 600_000)
     .default(10_000)
     .describe('How long a session may take to finish when asked to, before it is killed.'),
@@ -301,6 +305,7 @@ const groupSettings = z
     sandbox: z.enum(sandboxNames).optional(),
     image: z.string().min(1).optional(),
     instructions: z.string().optional(),
+    liveText: z.enum(['yes', 'no']).optional(),
     mounts: z.array(mount).optional(),
     repo: groupRepoSchema.optional(),
     /** whether what is in its folder must not get out */

@@ -3,6 +3,7 @@ import type { Gate } from '../base/taint.ts'
 import {
   forbiddenBy,
   gates,
+  isNeverHeld,
   type Reach,
   reachOfLabels,
   type Seen,
@@ -91,4 +92,8 @@ test('what was seen is the sum of both', () => {
   expect(seenIn({ corrupted: true, secret: false })).toBe('corrupted')
   expect(seenIn({ corrupted: false, secret: true })).toBe('secret')
   expect(seenIn({ corrupted: true, secret: true })).toBe('both')
+})
+
+test('only what stays local is never held, whatever was read: so may be seen of an answer before it is whole', () => {
+  expect((['local', 'sink', 'dangerous', 'both'] as const).filter(isNeverHeld)).toEqual(['local'])
 })

@@ -28,6 +28,10 @@ export const gates: Readonly<Record<Seen, Readonly<Record<Reach, Gate>>>> = {
 export const seenIn = ({ corrupted, secret }: Taint): Seen =>
   corrupted ? (secret ? 'both' : 'corrupted') : secret ? 'secret' : 'clean'
 
+/** Whether it is done at once, whatever was read: nothing is searched, and nobody is asked. */
+export const isNeverHeld = (reach: Reach): boolean =>
+  Object.values(gates).every(row => row[reach] === 'allow')
+
 const reachOf = (sink: boolean, dangerous: boolean): Reach =>
   sink ? (dangerous ? 'both' : 'sink') : dangerous ? 'dangerous' : 'local'
 

@@ -43,6 +43,12 @@ const turn = async (ids, texts) => {
     return tell({ type: 'error', message: 'I have stumbled', session_id: null })
   }
   if (text.includes('chatter')) for (let i = 0; i < 5000; i++) tell({ type: 'result', text: 'blah ' + i, session_id: null })
+  if (text.includes('write')) {
+    tell({ type: 'delta', text: 'Let me ' })
+    tell({ type: 'delta', text: 'look.' })
+    tell({ type: 'step', kind: 'tool_call', name: 'look', text: '{}' })
+    tell({ type: 'delta', text: 'said' })
+  }
   if (text.includes('steps')) for (let i = 0; i < 20000; i++) tell({ type: 'step', kind: 'text', text: 'step ' + i })
   while (text.includes('flood')) fs.writeSync(1, 'x'.repeat(1e6) + '\n')
   while (text.includes('complain')) fs.writeSync(2, 'x'.repeat(1e6) + '\n')
@@ -75,6 +81,7 @@ const turn = async (ids, texts) => {
     await sleep(5)
     if (process.env.DEAF || !fs.existsSync(box + '/_stop')) continue
     fs.rmSync(box + '/_stop')
+    tell({ type: 'delta', text: 'written after the stop' })
     tell({ type: 'result', text: 'half an answer', session_id: 'session-stopped' })
     return
   }
@@ -220,6 +227,43 @@ const openRig = async (
     },
   }
 }
+
+/** What people would see of what an agent is writing. */
+const noteWriting = (calls: string[]) => () => ({
+  liveTexts: {
+    grow: ({ jid }: { jid: string }, words: string) => calls.push(`${jid}: ${words}`),
+    breakOff: (folder: string) => calls.push(`${folder} breaks off`),
+    over: (folder: string) => calls.push(`${folder} is over`),
+  },
+})
+
+test('what an agent writes is shown until its answer is stored, and is no answer itself', async () => {
+  const calls: string[] = []
+  const rig = await openRig({}, {}, undefined, noteWriting(calls))
+  rig.say('family', 'write')
+  await rig.hears('family', 'said write')
+  const turn = ['family@chat: Let me ', 'family@chat: look.', 'family breaks off', 'family@chat: said']
+  expect(calls).toEqual([...turn, 'family is over'])
+  expect(rig.said('family')).toEqual(['said write'])
+  expect(JSON.stringify(rig.store.agents.steps(rig.runs()[0]?.id ?? ''))).not.toContain('Let me')
+})
+
+test('nothing is shown of what an agent writes after it was stopped, or in a task', async () => {
+  const calls: string[] = []
+  const rig = await openRig({}, {}, undefined, noteWriting(calls))
+  rig.say('family', 'slow')
+  await until(() => rig.runs()[0]?.status === 'running' && rig.agents().running()[0]?.state === 'working')
+  await until(() => rig.agents().stopTurn('family', 'Ann'))
+  await until(() => rig.agents().running()[0]?.state === 'idle')
+  expect(calls.filter(call => call !== 'family is over')).toEqual([])
+  rig.agents().close('family')
+  const end = await rig.agents().runTask(occurrence('1'), task('family', { prompt: 'write' }), () => ({
+    ok: true,
+    task: task('family', { prompt: 'write' }),
+  }))
+  expect(end.status).toBe('done')
+  expect(calls.filter(call => call !== 'family is over')).toEqual([])
+})
 
 const task = (folder: string, change: Partial<Task> = {}): Task => ({
   id: '1',

@@ -48,6 +48,11 @@ async function withModel(live: Live, api: ApiName, model: ScriptedModel) {
 const folderOf = (live: Live) => join(live.data, 'groups', 'family')
 const sessionOf = (run: Run) => run.of('session')[0]?.session_id ?? expect.fail('no session')
 const steps = (run: Run, kind: string) => run.of('step').filter(step => step.kind === kind)
+const written = (run: Run) =>
+  run
+    .of('delta')
+    .map(({ text }) => text)
+    .join('')
 const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
@@ -135,12 +140,13 @@ inSandbox.each(apis)('in a sandbox, with a model behind the API “%s”', api =
         .map(({ text }) => text)
         .join(''),
     ).toContain('I am on it.')
+    expect(written(run)).toBe('I am on it.All done.')
     // The host was asked about what is not harmless.
     expect(steps(run, 'notice')[0]?.text).toMatch(/^Allowed: touch made/)
     expect(live.events.map(({ type }) => type)).toContain('check_shell')
 
     run.say('tell me a story')
-    await until('it tells', () => served.requests.length === 4)
+    await until('it tells', () => written(run).includes('This'))
     run.put('_stop', '')
     await until('it has stopped', () => run.results().length === 2)
     expect(run.results()[1]).toBeNull()

@@ -17,6 +17,8 @@ export interface Lookup {
   card?(message: MessageRow): Card | undefined
   /** a message of ours, by its id; left out: none can be changed */
   message?(id: number): MessageRow | undefined
+  /** what a group's agent is writing now */
+  liveText?(folder: string): string | undefined
   /** the platform's id of the message that a reaction is for */
   reactedTo?(reaction: MessageRow): string | null
 }
@@ -91,7 +93,13 @@ async function deliver(
     // One that has not arrived, or that cannot be changed there, stays as it is.
     if (!original || id === undefined) return undefined
     const { jid, thread } = original
-    await channel.edit?.({ jid, thread, id }, { ...message, card: lookup.card?.(original) })
+    try {
+      await channel.edit?.({ jid, thread, id }, { ...message, card: lookup.card?.(original) })
+    } catch (error) {
+      // The next change takes its place, or the answer, which must not wait for it unless the platform says so.
+      const mustWait = error instanceof DeliveryError && error.retryAfterMs !== undefined
+      if (mustWait || !isOfNow(message, original)) throw error
+    }
     return undefined
   }
   const isLast = part.number === part.of
@@ -136,6 +144,10 @@ async function replace(
   }
 }
 
+/** A change of the message that shows the agent at work, but for the last. */
+const isOfNow = (edit: MessageRow, changed: MessageRow | undefined): boolean =>
+  changed?.kind === 'progress' && edit.replaces === undefined
+
 /** None where nothing is left to say. */
 function partsOf(message: MessageRow, channel: Channel, lookup: Lookup): string[] {
   const { kind } = message
@@ -144,7 +156,10 @@ function partsOf(message: MessageRow, channel: Channel, lookup: Lookup): string[
   // What somebody is to decide about is shown to the letter.
   const isExact = (changed?.kind ?? kind) === 'approval'
   const split = (text: string) => splitText(text, channel.messageLimit, { isExact })
-  if (kind === 'edit') return [split(message.text)[0] ?? '']
+  if (kind === 'edit') {
+    const words = isOfNow(message, changed) ? lookup.liveText?.(message.group) : undefined
+    return [split(words === undefined ? message.text : `${words} …`)[0] ?? '']
+  }
   const text = withoutInternal(message.text)
   if (text.trim() === '') return message.attachments ? [''] : []
   const name = message.sender === null || channel.showsSender ? undefined : shownSender(message.sender)

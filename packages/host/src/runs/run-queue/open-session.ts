@@ -44,10 +44,17 @@ export function openSession(
       if (state !== 'working') kick()
       options.typing(group.jid, state === 'working')
       if (job !== undefined) return
+      if (state === 'stopping' || state === 'ended') options.liveTexts?.over(folder)
       if (state === 'working') options.progress?.working(group)
       else options.progress?.over(folder, state === 'idle')
     },
-    uses: tool => (job === undefined ? options.progress?.working(group, tool) : undefined),
+    uses(tool) {
+      if (job !== undefined) return
+      options.liveTexts?.breakOff(folder)
+      options.progress?.working(group, tool)
+    },
+    writes: words => (job === undefined ? options.liveTexts?.grow(group, words) : undefined),
+    turnOver: () => (job === undefined ? options.liveTexts?.over(folder) : undefined),
     cutOff: by => options.cutOff?.(group, run.id, by),
     waitsForPeople: () => options.waitsForPeople?.(folder) === true,
     turnStopped: () => options.turnStopped?.(folder),

@@ -1,5 +1,6 @@
 import type { Group, RunStart, Task } from '@hatchway/protocol'
 import type { Logger } from 'pino'
+import type { LiveTexts } from '../../chat/live-text.ts'
 import type { Progress } from '../../chat/progress.ts'
 import type { CurrentRun } from '../../commands/types.ts'
 import type { Config } from '../../config.ts'
@@ -65,6 +66,8 @@ export interface RunQueueOptions {
   typing(jid: string, on: boolean): void
   /** what platforms show of an agent at work; left out: nothing */
   progress?: Pick<Progress, 'working' | 'over' | 'replacing'>
+  /** what people see of what an agent is writing; left out: nothing */
+  liveTexts?: Pick<LiveTexts, 'grow' | 'breakOff' | 'over'>
   log: Logger
   now(): number
 }

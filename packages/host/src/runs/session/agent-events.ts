@@ -84,6 +84,12 @@ export function createAgentEvents(
     else if (answers.sayMeanwhile(text)) meanwhile++
   }
 
+  /** Shown only where it may become an answer that people get. */
+  const onDelta = (text: string) => {
+    const state = lifecycle.state()
+    if ((state === 'working' || state === 'closing') && !ledger.isStopped()) parts.calls.writes(text)
+  }
+
   const noteSession = (id: string | null) => {
     if (id !== null && id !== '' && id.length <= sessionIdLimit) report.sessionId = id.toWellFormed()
   }
@@ -110,16 +116,21 @@ export function createAgentEvents(
         transcript.add(event.kind, event.text, event.name)
         if (event.kind === 'tool_call' && event.name !== undefined) parts.calls.uses(event.name)
         break
+      case 'delta':
+        onDelta(event.text)
+        break
       case 'message':
         onMessage(event.text)
         break
       case 'result':
         noteSession(event.session_id)
+        parts.calls.turnOver()
         if (lifecycle.state() === 'stopping') lifecycle.turnEnded()
         else if (unasked <= unaskedLimit) onResult(event.text, at)
         break
       case 'error':
         noteSession(event.session_id)
+        parts.calls.turnOver()
         if (lifecycle.state() === 'stopping') lifecycle.turnEnded()
         else onError(event.message)
         lifecycle.close()

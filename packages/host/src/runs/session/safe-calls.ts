@@ -25,6 +25,8 @@ export function safeCalls(
     said: () => attempt('said', options.said, undefined),
     changed: state => attempt('changed', () => options.changed(state), undefined),
     uses: tool => attempt('uses', () => options.uses?.(tool), undefined),
+    writes: words => attempt('writes', () => options.writes?.(words), undefined),
+    turnOver: () => attempt('turnOver', () => options.turnOver?.(), undefined),
     cutOff: by => attempt('cutOff', () => options.cutOff(by), undefined),
     turnStopped: () => attempt('turnStopped', () => options.turnStopped?.(), undefined),
     hasRoom: () => attempt('hasRoom', options.hasRoom, undefined),

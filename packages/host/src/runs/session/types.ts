@@ -56,6 +56,10 @@ export interface SessionListeners {
   changed(state: SessionState): void
   /** the agent uses a tool */
   uses?(tool: string): void
+  /** the next words of what the agent is writing, for people who look on */
+  writes?(words: string): void
+  /** the agent has ended a turn */
+  turnOver?(): void
   /** the sandbox had to be ended to stop the turn: the next run has to be told */
   cutOff(by: string): void
   /** nobody waits any more for what the stopped turn had asked people; called at the stop, and again when the turn has ended */

@@ -69,6 +69,18 @@ export const EntryView = memo(function EntryView(props: EntryProps) {
   )
 })
 
+/** What an agent is writing; its answer takes the place of it. Nobody has it read out word by word. */
+export const LiveTextView = ({ text, assistant }: { text: string; assistant: string }) => (
+  <li className="entry live" aria-live="off">
+    <div className="about">
+      <span className="who">{assistant}</span>
+    </div>
+    <div className="words">
+      <Markdown text={text} />
+    </div>
+  </li>
+)
+
 export function OutgoingView({ message }: { message: Outgoing }) {
   const names = message.files.map(({ name }) => visible(name)).join(', ')
   return (

@@ -6,7 +6,7 @@ import { visible } from '../../parts/text.ts'
 import { useMay } from '../../shell/me.ts'
 import { hrefOf, replace, useRoute } from '../../shell/route.ts'
 import { Composer } from './composer.tsx'
-import { EntryView, OutgoingView } from './entry.tsx'
+import { EntryView, LiveTextView, OutgoingView } from './entry.tsx'
 import {
   type ChatState,
   cardsIn,
@@ -155,6 +155,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
   const [isDropping, setDropping] = useState(false)
   const canWrite = useMay('approver') && room.writable
   const largest = status?.attachment_bytes ?? 0
+  const liveText = chats.liveTexts.get(room.jid)
 
   const toEnd = useCallback(() => {
     if (log.current) log.current.scrollTop = log.current.scrollHeight
@@ -166,7 +167,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
   const toBox = useCallback(() => box.current?.focus({ preventScroll: true }), [])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is shown has grown
-  useLayoutEffect(grown, [entries, outgoing, chats.typing, grown])
+  useLayoutEffect(grown, [entries, outgoing, liveText, chats.typing, grown])
   useEffect(() => {
     // A keyboard that comes up by itself hides the chat on a phone.
     if (matchMedia('(hover: hover)').matches) toBox()
@@ -262,6 +263,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
           {sending.map(message => (
             <OutgoingView key={message.id} message={message} />
           ))}
+          {liveText !== undefined && <LiveTextView text={liveText} assistant={assistant} />}
         </ol>
         <p id="typing" className="typing" hidden={!chats.typing.has(room.jid)}>
           <span className="dots" aria-hidden="true">

@@ -29,6 +29,8 @@ export interface ChatState {
   /** undefined: not known yet */
   rooms: readonly Room[] | undefined
   typing: ReadonlySet<string>
+  /** what agents are writing, by chat; no messages yet */
+  liveTexts: ReadonlyMap<string, string>
   unread: ReadonlyMap<string, number>
   /** the chat that is shown */
   jid: string | undefined
@@ -46,6 +48,7 @@ const nothing: ChatState = {
   status: undefined,
   rooms: undefined,
   typing: new Set(),
+  liveTexts: new Map(),
   unread: new Map(),
   jid: undefined,
   entries: new Map(),
@@ -170,7 +173,10 @@ function onEntry(entry: Entry): void {
 function onEvent(event: ChatEvent): void {
   switch (event.kind) {
     case 'hello':
-      become({ typing: new Set(event.typing) })
+      become({
+        typing: new Set(event.typing),
+        liveTexts: new Map(event.live_texts.map(({ jid, text }) => [jid, text])),
+      })
       loadStatus().catch(ignore)
       if (!event.complete || state.rooms === undefined) loadAll().catch(ignore)
       return
@@ -184,9 +190,20 @@ function onEvent(event: ChatEvent): void {
       become({ typing })
       return
     }
+    case 'live_text':
+      become({ liveTexts: withLiveText(state.liveTexts, event) })
+      return
     case 'chats':
       loadAll().catch(ignore)
   }
+}
+
+function withLiveText(
+  texts: ChatState['liveTexts'],
+  { jid, from, text }: Extract<ChatEvent, { kind: 'live_text' }>,
+): ChatState['liveTexts'] {
+  const whole = (texts.get(jid) ?? '').slice(0, from) + text
+  return whole === '' ? without(texts, jid) : new Map([...texts, [jid, whole]])
 }
 
 /** The sign that there is no connection says it already, and the next hello brings it. */
