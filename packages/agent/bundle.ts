@@ -6,19 +6,21 @@ import { newestIn } from '../../scripts/newest.mjs'
 
 /**
  * The agent's side as one file that needs only Node: what a sandbox gets to see of this project. Beside it, in `bin`,
- * the shells that ask first, whose program is small, as it starts with every command; and `model-port.mjs`, which runs
- * beside other projects' containers. Run as a script it makes them unless they are there and newer than everything they
+ * the shells that ask first, whose program is small, as it starts with every command; in `commands`, `hatchway` for agents
+ * without MCP; and `model-port.mjs`, which runs beside other projects' containers. Run as a script it makes them unless they are there and newer than everything they
  * are made of.
  */
 export const bundlePath = join(import.meta.dirname, 'dist', 'agent.mjs')
 
 const packages = dirname(import.meta.dirname)
 const shellScript = join(import.meta.dirname, 'image', 'shell.sh')
+const commandScript = join(import.meta.dirname, 'image', 'hatchway.sh')
 const recipe = join(import.meta.dirname, 'image', 'Dockerfile')
 const madeOf = [
   join(import.meta.dirname, 'bundle.ts'),
   join(import.meta.dirname, 'package.json'),
   shellScript,
+  commandScript,
   recipe,
   ...['agent', 'protocol', 'spool'].map(name => join(packages, name, 'src')),
 ]
@@ -41,10 +43,12 @@ export async function bundleIfStale(): Promise<boolean> {
   const bin = join(dirname(bundlePath), 'bin')
   const modelPort = join(dirname(bundlePath), 'model-port.mjs')
   const shells = ['sh', 'bash', 'check.mjs'].map(name => join(bin, name))
-  const made = [bundlePath, modelPort, claudeLock, recipePath, ...shells]
+  const command = join(dirname(bundlePath), 'commands', 'hatchway')
+  const made = [bundlePath, modelPort, claudeLock, recipePath, command, ...shells]
   const oldest = Math.min(...made.map(path => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0))
   if (oldest > newestIn(madeOf)) return false
   await bundleShells(bin)
+  placeProgram(command, commandScript)
   placeDriverLocks()
   place(recipePath, draft => copyFileSync(recipe, draft))
   for (const [input, path] of [
@@ -64,12 +68,15 @@ export async function bundleShells(directory: string): Promise<void> {
   const input = join('src', 'shell', 'check.process.ts')
   await bundle(input, directory, { entryFileNames: 'check.mjs', chunkFileNames: '[name].mjs' })
   for (const name of ['sh', 'bash']) {
-    place(join(directory, name), draft => {
-      copyFileSync(shellScript, draft)
-      chmodSync(draft, 0o755)
-    })
+    placeProgram(join(directory, name), shellScript)
   }
 }
+
+const placeProgram = (path: string, from: string): void =>
+  place(path, draft => {
+    copyFileSync(from, draft)
+    chmodSync(draft, 0o755)
+  })
 
 /** Writes the JavaScript and its source maps. */
 async function bundle(input: string, directory: string, output: OutputOptions): Promise<void> {

@@ -9,6 +9,8 @@ const help = `The agent's side of the hatch.
 
   agent.mjs run    one run: reads its start document from standard input, works, and tells of it on standard output
   agent.mjs mcp    the MCP server, on standard input and output
+  agent.mjs hatchway tools|call …
+                   lists and calls the tools of that server, as \`hatchway\` does in a sandbox
   agent.mjs --help
 
 HATCHWAY_IPC        the shared directory (/workspace/ipc)
@@ -24,10 +26,30 @@ async function main(argument: string | undefined): Promise<number | undefined> {
     await serveMcp()
     return undefined
   }
+  if (argument === 'hatchway') return await callTools(process.argv.slice(3))
   const asked = argument === '--help' || argument === '-h' || argument === 'help'
   const stream = asked ? process.stdout : process.stderr
   stream.write(help)
   return asked ? 0 : 2
+}
+
+async function callTools(words: readonly string[]): Promise<number> {
+  const ending = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ending.abort())
+  const { runHatchway } = await import('./command-line/hatchway.ts')
+  let written = Promise.resolve()
+  const code = await runHatchway({
+    words,
+    environment: process.env,
+    stdin: process.stdin,
+    print: text => {
+      written = new Promise(resolve => process.stdout.write(text, () => resolve()))
+    },
+    abort: ending.signal,
+  })
+  // An exit would cut what a pipe has not taken yet.
+  await written
+  return code
 }
 
 async function runOnce(): Promise<number> {

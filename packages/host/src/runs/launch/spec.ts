@@ -13,6 +13,10 @@ const modulesInside = '/opt/hatchway/node_modules'
 /** shells that ask the host before they run anything */
 const shells = join(agentDirectory, 'bin')
 const shellsInside = '/opt/hatchway/bin'
+/** `hatchway`, for agents without MCP */
+const commands = join(agentDirectory, 'commands')
+const commandsInside = '/opt/hatchway/commands'
+const usualPath = '/usr/local/bin:/usr/bin:/bin'
 /** An agent waits a little longer for a decision than a person may take. */
 const decisionMarginMs = 30_000
 
@@ -53,7 +57,7 @@ export function sandboxSpec(
     workingDirectory: places.group,
     environment: {
       // Another project's image has its programs in places of its own.
-      ...(driver ? { PATH: '/usr/local/bin:/usr/bin:/bin' } : {}),
+      ...(driver ? { PATH: `${sandbox.isolated ? commandsInside : commands}:${usualPath}` } : {}),
       LANG: 'C.UTF-8',
       HOME: places.home,
       HATCHWAY_IPC: places.ipc,
@@ -100,6 +104,7 @@ const limitsIn = (options: LaunchOptions, run: LaunchedRun): Record<string, stri
   HATCHWAY_EVENTS: options.config.events,
   HATCHWAY_LIMITS_FILE_BYTES: String(options.config.limits.fileBytes),
   HATCHWAY_SHELL_TIMEOUT_MS: String(options.config.guard.approvalMs + decisionMarginMs),
+  ...(run.sandbox.isolated ? {} : { HATCHWAY_NODE: process.execPath }),
   ...(shellsAsk(options, run) ? { HATCHWAY_SHELL_GATE: run.sandbox.isolated ? shellsInside : shells } : {}),
 })
 
@@ -141,6 +146,7 @@ function ownMounts(
   if (!own.ok) throw new Error(`The mounts of ${group.folder} cannot be made: ${own.problems.join(' ')}`)
   const mounts = [...own.mounts]
   if (installed) mounts.push({ from: installed.modules, to: modulesInside, writable: false })
+  if (image === undefined) mounts.push({ from: commands, to: commandsInside, writable: false })
   if (shellsAsk(options, run) && image === undefined)
     mounts.push({ from: shells, to: shellsInside, writable: false })
   return mounts
