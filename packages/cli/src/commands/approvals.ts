@@ -7,6 +7,7 @@ import type {
 import { approvalEnding } from '../chat/cards.ts'
 import { call, family, list } from '../command.ts'
 import { facts } from '../facts.ts'
+import { usageError } from '../failure.ts'
 import { timeColumn, when } from '../format.ts'
 import { flag, group, limit, required, several } from '../inputs.ts'
 import { type Api, url } from '../session.ts'
@@ -28,7 +29,8 @@ const ruleColumns: Column<ApprovalRuleAnswer>[] = [
   { title: 'GROUP', value: rule => rule.group, flexible: true },
   { title: 'COMMAND', value: rule => rule.name, flexible: true },
   { title: 'ALWAYS ALLOWED', value: rule => rule.summary, flexible: true },
-  { title: 'CONTENT HASH', value: rule => rule.digest.slice(0, 12) },
+  { title: 'SCOPE', value: rule => (rule.scope === 'tool' ? 'any content' : 'this content') },
+  { title: 'CONTENT HASH', value: rule => (rule.scope === 'tool' ? '-' : rule.digest.slice(0, 12)) },
   { title: 'CREATED BY', value: rule => rule.made_by, flexible: true },
   timeColumn('CREATED', rule => rule.created_at),
 ]
@@ -82,12 +84,16 @@ export default family('approvals', 'approve or deny actions of agents, in any gr
     print: details,
   }),
   call('allow', 'allow an action', {
-    example: '17\n17 --always',
+    example: '17\n17 --always\n17 --tool',
     input: {
       id,
       always: flag('allow this group exactly this action from now on; see approvals rules'),
+      tool: flag('allow this group this tool from now on, whatever it is called with'),
     },
-    call: (client, api, { id, always }) => decide(client, api, id, { decision: always ? 'always' : 'allow' }),
+    call(client, api, { id, always, tool }) {
+      if (always && tool) throw usageError('Add --always or --tool, not both.')
+      return decide(client, api, id, { decision: tool ? 'always_tool' : always ? 'always' : 'allow' })
+    },
     print: decided,
   }),
   call('deny', 'deny an action', {

@@ -47,13 +47,14 @@ export const questionsAnswer = z.array(listedQuestionAnswer)
 
 const approval = wire(approvalSchema).schema
 export const approvalAnswer = z
-  .object({ id: z.string(), action: approvalSchema.shape.action.omit({ always: true }) })
+  .object({ id: z.string(), action: approvalSchema.shape.action.omit({ always: true, standing: true }) })
   .extend(approval.pick({ why: true, status: true, decided_by: true, words: true }).shape)
   .extend({
-    always: z.boolean().describe('whether exactly this is allowed from now on'),
+    always: z.boolean().describe('whether exactly this, or the tool, is allowed from now on'),
     expires_at: approval.shape.expires_at,
     can_decide: z.boolean().describe('whether it is open, and the operator’s to decide'),
     can_always: z.boolean().describe('whether it may be allowed from now on, too'),
+    can_always_tool: z.boolean().describe('whether the tool may be allowed, whatever it is called with'),
   })
   .meta({ id: 'Approval' })
 

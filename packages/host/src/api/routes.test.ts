@@ -294,6 +294,7 @@ async function happened(store: Store): Promise<void> {
     transaction.insertRule({
       group: 'main',
       name: 'n',
+      scope: 'exact',
       digest: 'd',
       summary: 's',
       madeBy: 'ada',
@@ -310,6 +311,7 @@ async function happened(store: Store): Promise<void> {
         summary: 'send it',
         payload: { fields: [{ name: 'to', text: '<b>' }], more: 0 },
         always: false,
+        standing: false,
       },
       taint: { corrupted: true, secret: true },
       why: 'because',

@@ -70,8 +70,8 @@ export function openGuard(options: {
       options.workFor(type, group.folder)?.evidence?.(payload, { group, signal }),
     inspect: inspector.inspect,
     approvals: {
-      ruleFor(group, digest) {
-        const rule = store.approvals.ruleFor(group, digest)
+      ruleFor(group, digests) {
+        const rule = digests.map(digest => store.approvals.ruleFor(group, digest)).find(Boolean)
         return rule && { by: `rule:${rule.id}` }
       },
       ask: (request, held, why, hasSecrets) =>

@@ -6,7 +6,7 @@ import {
   payloadFrom,
 } from '@hatchway/protocol'
 import { type Refused, refused } from '../base/outcome.ts'
-import { applyReleased, digestOf, judge, noteTask, type Traits } from '../guard/guard.ts'
+import { applyReleased, digestOf, judge, noteTask, ruledOut, type Traits } from '../guard/guard.ts'
 import { settledAddress } from './address.ts'
 import { hold } from './hold.ts'
 import type { Actor, CommandContext, CommandDefinition, Target } from './types.ts'
@@ -70,6 +70,8 @@ const decide = (
   if (context.isReleased) {
     if (context.provider !== definition.provider) return changed
     if (traits !== 'local') {
+      // It may have been forbidden since it was held.
+      if (traits.forbidden !== undefined) return ruledOut(traits)
       if (isAnother(traits.action, context)) return changed
       applyReleased(traits, folder, guard, context)
     }

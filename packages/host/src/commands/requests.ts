@@ -124,6 +124,7 @@ export const callService = defineCommand({
       reads: taintOfLabels(tool.labels),
       forbidden: forbiddenBy(tool.labels),
       dataset: tool.dataset,
+      tool: { service: tool.service, isWayOut: tool.labels.public_sink === 'yes' },
     }
   },
   execute: call,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type AnyCommand, anyCommandSchema, type Group, type Outcome } from '@hatchway/protocol'
-import { refused } from '../base/outcome.ts'
+import { type Refused, refused } from '../base/outcome.ts'
 import type { Action, Gate, Taint } from '../base/taint.ts'
 import { folderContext, taskContext } from '../store/contexts.ts'
 import type { RequestRow, Transaction } from '../store/types.ts'
@@ -24,6 +24,8 @@ export interface Traits {
   forbidden?: string | undefined
   /** stored data that it reads or writes: what was written tainted is read tainted */
   dataset?: Dataset | undefined
+  /** a person may allow it whatever is in it; `isWayOut`: it is known that what goes in can be seen outside */
+  tool?: { service: string; isWayOut: boolean } | undefined
 }
 
 export interface GuardRules {
@@ -47,6 +49,8 @@ export interface Held {
   provider?: string | undefined
   /** the run that asked, if there was one */
   runId?: string | undefined
+  /** what a standing approval of its tool is bound to; left out: there can be none */
+  standing?: string | undefined
   /** what the command does not say and was looked up for whoever decides; it is in the action's payload, too */
   evidence?: Readonly<Record<string, unknown>> | undefined
 }
@@ -118,7 +122,7 @@ export function judge(
     })
   if (traits.forbidden !== undefined) {
     note('block', 'denied', `forbidden by its label ${traits.forbidden}`)
-    return deny(`${action.name} is forbidden here by its label ${traits.forbidden}.`)
+    return { kind: 'deny', outcome: ruledOut(traits) }
   }
   const gate = gates[seenIn(taint)][traits.reach]
   if (gate === 'block') {
@@ -133,8 +137,15 @@ export function judge(
     return { kind: 'allow' }
   }
   const { runId, provider } = context
-  return { kind: 'hold', held: { gate, taint, action, runId, provider } }
+  return { kind: 'hold', held: { gate, taint, action, runId, provider, standing: standingOf(traits, taint) } }
 }
+
+/** What must not get out is never let out through a known way out without a look at each time. */
+const standingOf = ({ action, reach, tool }: Traits, { secret }: Taint): string | undefined =>
+  tool && !(tool.isWayOut && secret) ? JSON.stringify([tool.service, action.name, reach]) : undefined
+
+export const ruledOut = ({ action, forbidden }: Traits): Refused =>
+  refused('denied', `${action.name} is forbidden here by its label ${forbidden}.`)
 
 const deny = (message: string): Judgement => ({ kind: 'deny', outcome: refused('denied', message) })
 
@@ -164,7 +175,7 @@ export const applyReleased = (
 
 /** What a held command was, read back from the store with the same care as from a file. */
 export function heldIn(request: RequestRow): Held | undefined {
-  const { gate, taint, action, command, runId, provider, evidence } = request.input
+  const { gate, taint, action, command, runId, provider, standing, evidence } = request.input
   const parsed = anyCommandSchema.safeParse(command)
   if (!parsed.success || !isTaint(taint) || !isAction(action)) return undefined
   return {
@@ -174,6 +185,7 @@ export function heldIn(request: RequestRow): Held | undefined {
     command: parsed.data,
     runId: typeof runId === 'string' ? runId : undefined,
     provider: typeof provider === 'string' ? provider : undefined,
+    standing: typeof standing === 'string' ? standing : undefined,
     evidence: isObject(evidence) ? evidence : undefined,
   }
 }
@@ -192,6 +204,33 @@ export const digestOf = ({ name, payload }: Pick<Action, 'name' | 'payload'>): s
   createHash('sha256')
     .update(JSON.stringify([name, canonical(payload)]))
     .digest('base64url')
+
+/**
+ * A person's word for a tool, whatever it is called with: for the service it is of, for what it can do, and for what the
+ * conversation had read then. If the labels or the exposure are worse later, it is another thing, and a person is asked.
+ */
+export const standingDigestOf = ({
+  standing,
+  taint,
+}: Pick<Held, 'standing' | 'taint'>): string | undefined =>
+  standing === undefined
+    ? undefined
+    : createHash('sha256')
+        .update(JSON.stringify(['tool', standing, seenIn(taint)]))
+        .digest('base64url')
+
+/** Any rule under one of these lets it happen. A tool that was allowed after the worst is allowed after less. */
+export const digestsOf = ({
+  action,
+  standing,
+  taint,
+}: Pick<Held, 'action' | 'standing' | 'taint'>): string[] => {
+  const worse = [false, true].flatMap(corrupted =>
+    [false, true].map(secret => joined(taint, { corrupted, secret })),
+  )
+  const ofTool = worse.map(seen => standingDigestOf({ standing, taint: seen }))
+  return [...new Set([digestOf(action), ...ofTool])].filter(digest => digest !== undefined)
+}
 
 const canonical = (value: unknown): unknown => {
   // An object becomes a list of pairs; a list that looks like one must not be taken for it.

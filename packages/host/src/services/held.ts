@@ -8,7 +8,7 @@ import type { Effect } from '../commands/effects.ts'
 import type { Commands } from '../commands/registry.ts'
 import type { Evidence } from '../commands/service-tools.ts'
 import type { CommandContext } from '../commands/types.ts'
-import { digestOf, type GuardRules, type Held, heldIn } from '../guard/guard.ts'
+import { digestOf, digestsOf, type GuardRules, type Held, heldIn } from '../guard/guard.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import type { RequestRow, Store, Transaction, Who } from '../store/types.ts'
 import { ServiceRefusal } from './define.ts'
@@ -58,7 +58,7 @@ export interface HeldCommandsOptions {
   ): Promise<Verdict>
   approvals: {
     /** a person's earlier word that this may always happen */
-    ruleFor(group: string, digest: string): { by: Who } | undefined
+    ruleFor(group: string, digests: readonly string[]): { by: Who } | undefined
     /** `hasSecrets`: what was said once does not count for the next time */
     ask(request: RequestRow, held: Held, why: string, hasSecrets?: boolean): void
     /** before a restart, perhaps */
@@ -214,7 +214,7 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
         true,
       )
     }
-    const rule = options.approvals.ruleFor(request.group, digestOf(action))
+    const rule = options.approvals.ruleFor(request.group, digestsOf(held))
     if (rule) return release(seq, { by: rule.by, reason: 'always allowed', gate: held.gate })
     if (held.gate === 'allow') {
       return release(seq, { by: 'host', reason: 'no secrets were found in it', gate: 'allow' })

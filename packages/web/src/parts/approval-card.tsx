@@ -151,11 +151,12 @@ interface DecisionProps {
   approval: Approval
   path: string
   isBusy: boolean
-  decide: (decision: 'allow' | 'deny' | 'always', words?: string) => void
+  decide: (decision: 'allow' | 'deny' | 'always' | 'always_tool', words?: string) => void
   attempt: (work: () => Promise<unknown>) => Promise<boolean>
 }
 
-function Decision({ approval: { id, action, can_always }, path, isBusy, decide, attempt }: DecisionProps) {
+function Decision({ approval, path, isBusy, decide, attempt }: DecisionProps) {
+  const { id, action, can_always, can_always_tool } = approval
   const [words, setWords] = useState(drafts.get(id) ?? '')
   const [sure, setSure] = useState<{ group: string; all: Shown }>()
   const more = useRef<HTMLButtonElement>(null)
@@ -178,7 +179,7 @@ function Decision({ approval: { id, action, can_always }, path, isBusy, decide, 
         <button type="button" className="deny" onClick={() => decide('deny', words)}>
           Deny
         </button>
-        {can_always && (
+        {(can_always || can_always_tool) && (
           <button type="button" className="more" ref={more} onClick={askForAlways}>
             Allow always…
           </button>
@@ -209,16 +210,31 @@ function Decision({ approval: { id, action, can_always }, path, isBusy, decide, 
       </form>
       {sure && (
         <div className="sure" ref={bringIntoView}>
-          <p>
-            From now on, and until the rule is revoked, the group {visible(sure.group)} may do exactly this
-            without asking: <code>{visible(action.name)}</code>
-          </p>
-          <Whole shown={sure.all} />
+          {can_always && (
+            <>
+              <p>
+                From now on, and until the rule is revoked, the group {visible(sure.group)} may do exactly
+                this without asking: <code>{visible(action.name)}</code>
+              </p>
+              <Whole shown={sure.all} />
+            </>
+          )}
+          {can_always_tool && (
+            <p>
+              Or it may use the tool <code>{visible(action.name)}</code> without asking, whatever it is called
+              with.
+            </p>
+          )}
           <div className="choices">
             {/* What cannot be shown whole cannot be allowed for ever. */}
-            {sure.all.more === 0 && (
+            {can_always && sure.all.more === 0 && (
               <button type="button" className="always" onClick={() => decide('always')}>
                 Allow always
+              </button>
+            )}
+            {can_always_tool && (
+              <button type="button" className="always" onClick={() => decide('always_tool')}>
+                Allow this tool
               </button>
             )}
             <button type="button" className="back" ref={focusOnce} onClick={back}>

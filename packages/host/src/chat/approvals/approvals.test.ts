@@ -6,17 +6,20 @@ import { z } from 'zod'
 import { until } from '../../../../testing/src/until.ts'
 import { createRetries } from '../../base/retry.ts'
 import { StoreFailure } from '../../base/storage-failure.ts'
+import type { Taint } from '../../base/taint.ts'
 import { kernelCommands } from '../../commands/index.ts'
 import { createCommands } from '../../commands/registry.ts'
 import type { Evidence } from '../../commands/service-tools.ts'
 import type { ConfigInput } from '../../config.ts'
 import type { GuardRules } from '../../guard/guard.ts'
+import type { TrustLabels } from '../../guard/labels.ts'
 import { defineService } from '../../services/define.ts'
 import { createHeldCommands, type HeldCommands } from '../../services/held.ts'
 import { textMessage } from '../../store/text-message.ts'
 import { groupOf, openChats } from '../channels/testing.ts'
 import { readHistory } from '../history.ts'
 import type { Decided } from './code.ts'
+import { revokeRule } from './rules.ts'
 
 const groups = [groupOf('main', { main: true }), groupOf('family'), groupOf('shop', { jid: 'text:shop' })]
 
@@ -29,23 +32,30 @@ interface Options {
   directory?: string
   secrets?: (payload: unknown) => boolean
   evidence?: () => Promise<Evidence | undefined>
+  /** of the tool `edit`; may be changed meanwhile by whoever gave it */
+  labels?: TrustLabels
+  taint?: Taint
 }
 
 async function open(options: Options = {}) {
   const called: unknown[] = []
   let looks = 0
+  const labels = { ...options.labels }
+  const input = z.looseObject({ to: z.string(), text: z.string() })
+  const call = async (input: unknown) => {
+    called.push(input)
+    return { sent: true }
+  }
   const mailer = defineService({
     name: 'mailer',
     tools: {
+      edit: { title: 'Change a file', description: 'Changes a file.', input, labels, call },
       mail: {
         title: 'Send a mail',
         description: 'Sends a mail.',
-        input: z.looseObject({ to: z.string(), text: z.string() }),
+        input,
         labels: { public_source: 'no', secret_data: 'no', public_sink: 'yes', dangerous_writes: 'yes' },
-        async call(input) {
-          called.push(input)
-          return { sent: true }
-        },
+        call,
       },
     },
   })
@@ -97,7 +107,13 @@ async function open(options: Options = {}) {
   })
   store.transaction(transaction => {
     for (const { folder } of groups) {
-      transaction.addTaint(folder, 'session', { corrupted: true, secret: true }, 'a test', Date.now())
+      transaction.addTaint(
+        folder,
+        'session',
+        options.taint ?? { corrupted: true, secret: true },
+        'a test',
+        Date.now(),
+      )
     }
   })
   requestQueue.resume()
@@ -107,11 +123,15 @@ async function open(options: Options = {}) {
   await host.catalogue.start()
 
   /** A wish that needs a person, once that person has been asked. */
-  const want = async (folder: string, text = 'the secret', { id = randomUUID(), run = '' } = {}) => {
+  const want = async (
+    folder: string,
+    text = 'the secret',
+    { id = randomUUID(), run = '', tool = 'mail' } = {},
+  ) => {
     const content =
-      folder === 'main'
+      folder === 'main' && tool === 'mail'
         ? { type: 'send_message', payload: { jid: 'chat:family', text } }
-        : { type: 'call_service', payload: { tool: 'mail', arguments: { to: 'x@example.org', text } } }
+        : { type: 'call_service', payload: { tool, arguments: { to: 'x@example.org', text } } }
     const { seq, outcome } = await host.command(folder, id, content, run)
     expect(outcome).toBeNull()
     await until('a person is asked', () => store.approvals.approval(seq) !== undefined)
@@ -645,6 +665,78 @@ describe('"allow always"', () => {
     const again = await host.want('main', 'hello')
     expect(host.click('main', again.seq, 'always')).toMatchObject({ ok: true, approval: { rule: 2 } })
     expect(host.said('family')).toEqual(['hello', 'hello'])
+  })
+})
+
+describe('a tool that is allowed whatever it is called with', () => {
+  const tool = 'edit'
+  const local: TrustLabels = {
+    public_source: 'no',
+    secret_data: 'no',
+    public_sink: 'no',
+    dangerous_writes: 'yes',
+  }
+  const use = (host: Awaited<ReturnType<typeof open>>, folder: string, text: string) =>
+    host.command(folder, text, { type: 'call_service', payload: { tool, arguments: { to: 'a file', text } } })
+
+  test('asks no more, for this group alone, until that is revoked', async () => {
+    const host = await open({ labels: local })
+    const { seq, code, action } = await host.want('main', 'one', { tool })
+    expect(action).toMatchObject({ always: true, standing: true })
+    host.say('main', `always tool ${code}`)
+    expect(host.status(seq)).toBe('allowed')
+    expect(host.store.approvals.rules('main')).toMatchObject([
+      { id: 1, name: 'edit', scope: 'tool', summary: expect.stringContaining('whatever it is called with') },
+    ])
+    await use(host, 'main', 'two')
+    await until('it is done', () => host.called.length === 2)
+    expect(host.audit()).toContainEqual(['edit', 'allowed', 'rule:1'])
+    // Neither another group nor another tool has it.
+    await host.want('family', 'three', { tool })
+    await host.want('main', 'four')
+    await revokeRule(host.store, 1, Date.now())
+    await host.want('main', 'five', { tool })
+    expect(host.called).toHaveLength(2)
+  })
+
+  test('is asked about again once a secret is in it', async () => {
+    let isFound = false
+    const host = await open({ labels: local, secrets: () => isFound })
+    const { seq } = await host.want('main', 'one', { tool })
+    expect(host.click('main', seq, 'always_tool')).toMatchObject({ ok: true, approval: { rule: 1 } })
+    isFound = true
+    const again = await host.want('main', 'two', { tool })
+    expect(again.action).toMatchObject({ always: false, standing: false })
+    expect(host.click('main', again.seq, 'always_tool')).toMatchObject({ error: { code: 'wrong_state' } })
+  })
+
+  test('is asked about again after the conversation has read worse, or when its labels are worse', async () => {
+    const before = await open({ labels: local, taint: { corrupted: true, secret: false } })
+    const { seq } = await before.want('main', 'one', { tool })
+    expect(before.click('main', seq, 'always_tool')).toMatchObject({ ok: true })
+    await use(before, 'main', 'two')
+    await until('it is done', () => before.called.length === 2)
+    before.store.transaction(transaction =>
+      transaction.addTaint('main', 'session', { corrupted: false, secret: true }, 'a test', Date.now()),
+    )
+    const worse = await before.want('main', 'three', { tool })
+    expect(before.click('main', worse.seq, 'always_tool')).toMatchObject({
+      ok: true,
+      approval: { rule: 2 },
+    })
+    before.kill()
+    const host = await open({ directory: before.directory, labels: { ...local, public_sink: undefined } })
+    await host.want('main', 'four', { tool })
+    const forbidden = await open({ labels: { ...local, dangerous_writes: 'forbidden' } })
+    expect((await use(forbidden, 'main', 'five')).outcome).toMatchObject({ error: { code: 'denied' } })
+  })
+
+  test('is never offered for a known way out after secrets', async () => {
+    const host = await open({ labels: { ...local, public_sink: 'yes' } })
+    const { seq, action } = await host.want('main', 'one', { tool })
+    expect(action).toMatchObject({ always: true, standing: false })
+    expect(host.click('main', seq, 'always_tool')).toMatchObject({ error: { code: 'wrong_state' } })
+    expect(host.status(seq)).toBe('open')
   })
 })
 

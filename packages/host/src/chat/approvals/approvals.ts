@@ -17,8 +17,8 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   const { settle, close } = createDecisions(options, requests, ask)
 
   return {
-    ruleFor(group, digest) {
-      const rule = store.approvals.ruleFor(group, digest)
+    ruleFor(group, digests) {
+      const rule = digests.map(digest => store.approvals.ruleFor(group, digest)).find(Boolean)
       return rule && { by: `rule:${rule.id}` }
     },
     ask,

@@ -49,7 +49,7 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
       jid: chatFor(config, group),
       messageId: positions.next(),
       code: newCode(),
-      action: shownAction(held.action, knownChats(store.groups()), !hasSecrets),
+      action: shownAction(held, knownChats(store.groups()), !hasSecrets),
       taint: held.taint,
       why: shownReason(why),
       status: 'open',

@@ -6,7 +6,7 @@ import { codeIn } from './code.ts'
 /** As people see it. The code is not part of it: whoever sees a card has buttons. */
 export interface ApprovalCard {
   id: string
-  action: Omit<ApprovalRow['action'], 'always'>
+  action: Omit<ApprovalRow['action'], 'always' | 'standing'>
   why: string
   status: ApprovalStatus
   decided_by: string | null
@@ -17,11 +17,13 @@ export interface ApprovalCard {
   can_decide: boolean
   /** whether that may be for ever */
   can_always: boolean
+  /** whether the tool may be allowed, whatever it is called with */
+  can_always_tool: boolean
 }
 
 export const cardOf = (
   config: Pick<Config, 'groups'>,
-  { action: { always, ...action }, ...row }: ApprovalRow,
+  { action: { always, standing, ...action }, ...row }: ApprovalRow,
 ): ApprovalCard => ({
   id: String(row.seq),
   action,
@@ -33,6 +35,7 @@ export const cardOf = (
   expires_at: new Date(row.expiresAt).toISOString(),
   can_decide: row.status === 'open' && mayDecide(config, row.group, operator),
   can_always: row.status === 'open' && always,
+  can_always_tool: row.status === 'open' && standing,
 })
 
 /** The card on a platform, which shows a part of what is long: nothing of which only a part was shown is allowed for ever. */

@@ -27,6 +27,7 @@ describe('codes', () => {
     ['allow BCDFG-HJKLM.', 'allow', ''],
     ['allow\nBCDFG-HJKLM', 'allow', ''],
     ['always BCDFG-HJKLM', 'always', ''],
+    ['Always  tool bcdfghjklm', 'always_tool', ''],
     ['deny BCDFG-HJKLM too expensive', 'deny', 'too expensive'],
     ['deny BCDFG-HJKLM: too\nexpensive!', 'deny', 'too\nexpensive!'],
     ['deny BCDFG-HJKLM, no', 'deny', 'no'],

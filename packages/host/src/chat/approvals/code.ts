@@ -24,14 +24,17 @@ export interface Said {
 
 const part = `[${letters}]{${half}}`
 const codeForm = `(${part})[-\u2010-\u2015 ]?(${part})`
-const form = new RegExp(`^(allow|deny|always)\\s+"?${codeForm}(?![\\p{L}\\p{N}])"?[\\s.,:;!-]*(.*)$`, 'isu')
+const form = new RegExp(
+  `^(allow|deny|always(?:\\s+tool)?)\\s+"?${codeForm}(?![\\p{L}\\p{N}])"?[\\s.,:;!-]*(.*)$`,
+  'isu',
+)
 const alone = new RegExp(`^${codeForm}$`, 'iu')
 
-/** `allow BCDFG-HJKLM`, `deny bcdfghjklm too expensive`; undefined: it is about something else. */
+/** `allow BCDFG-HJKLM`, `always tool BCDFG-HJKLM`, `deny bcdfghjklm too expensive`; undefined: it is about something else. */
 export function decisionIn(text: string): Said | undefined {
   const [, decision = '', first = '', second = '', words = ''] =
     form.exec(text.normalize('NFKC').trim()) ?? []
-  const verb = decisions.find(each => each === decision.toLowerCase())
+  const verb = decisions.find(each => each === decision.toLowerCase().replace(/\s+/, '_'))
   return verb && { decision: verb, code: canonical(first, second), words: words.trim() }
 }
 

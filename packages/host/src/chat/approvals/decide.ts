@@ -7,7 +7,7 @@ import type { ApprovalRow, ApprovalStatus, Ending, NewIncoming, Transaction } fr
 import { nameOf, type Person, whoIs } from './approvers.ts'
 import type { Decided } from './code.ts'
 import type { HeldRequests } from './held-requests.ts'
-import { makeRule } from './rules.ts'
+import { makeRule, ruleFrom } from './rules.ts'
 import { cut, endingOf } from './text.ts'
 import type { Approvals, ApprovalsOptions, Settled, Spoken } from './types.ts'
 
@@ -111,8 +111,8 @@ export function createDecisions(
     }
     const settled: { approval: ApprovalRow; id: number | undefined } = { approval: row, id: undefined }
     const note = (transaction: Transaction) => {
-      const isAlways = decision === 'always' && digest !== undefined
-      const rule = isAlways ? makeRule(transaction, row, digest, person, now()) : null
+      const wanted = current?.held && ruleFrom(decision, row, current.held)
+      const rule = wanted ? makeRule(transaction, row, wanted, person, now()) : null
       settled.approval = { ...row, ...ending, rule }
       transaction.closeApproval(seq, settled.approval)
       announce(transaction, settled.approval)
@@ -140,6 +140,12 @@ const whyNotNow = (row: ApprovalRow, decision: Decided, at: number) => {
   if (at >= row.expiresAt) return refused('wrong_state', endingOf({ ...row, status: 'expired' }))
   if (decision === 'always' && !row.action.always) {
     return refused('wrong_state', 'This cannot be allowed always. Allow it once instead.')
+  }
+  if (decision === 'always_tool' && !row.action.standing) {
+    return refused(
+      'wrong_state',
+      'The tool cannot be allowed whatever it is called with. Allow it once instead.',
+    )
   }
   return undefined
 }

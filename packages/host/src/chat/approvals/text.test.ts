@@ -17,7 +17,7 @@ const row = (
   jid: 'chat:family',
   messageId: 1,
   code: 'BCDFG-HJKLM',
-  action: shownAction({ group: 'family', name: 'send_message', summary, payload }, chats, true),
+  action: shownAction({ action: { group: 'family', name: 'send_message', summary, payload } }, chats, true),
   taint: { corrupted: true, secret: true },
   why: 'It goes out.',
   status: 'open',

@@ -1,5 +1,6 @@
 import type { Action } from '../../base/taint.ts'
-import { quoted, quotedStart, visible } from '../../base/visible-text.ts'
+import { named, quoted, quotedStart, visible } from '../../base/visible-text.ts'
+import type { Held } from '../../guard/guard.ts'
 import type { ApprovalRow, Shown } from '../../store/types.ts'
 import { addressNotes, type KnownChats, textNotes } from './lookalikes.ts'
 
@@ -90,7 +91,7 @@ const lengthOf = ({ value }: Leaf): number =>
   typeof value !== 'string' ? 0 : value.length > shownCharacters ? value.length : quoted(value).length
 
 export const shownAction = (
-  { name, summary, payload }: Action,
+  { action: { name, summary, payload }, standing }: Pick<Held, 'action' | 'standing'>,
   chats: KnownChats,
   mayAlways: boolean,
 ): ApprovalRow['action'] => {
@@ -100,6 +101,7 @@ export const shownAction = (
     summary: cut(visible(summary).replace(/\s{2,}/g, ' '), longestSummary),
     payload: shown,
     always: mayAlways && shown.fields.length > 0,
+    standing: mayAlways && standing !== undefined,
   }
 }
 
@@ -128,6 +130,11 @@ export function textOfApproval(
     // What is not shown whole is not allowed for ever.
     ...(action.always && more === 0
       ? [`always ${code} (from now on this group may do exactly this without asking)`]
+      : []),
+    ...(action.standing
+      ? [
+          `always tool ${code} (from now on this group may use ${named(action.name)} without asking, whatever it is called with)`,
+        ]
       : []),
   ].join('\n')
 }

@@ -16,7 +16,8 @@ import type { Decided } from './code.ts'
  *   state       meaning                                                    next
  *   open        waits for a person; its request is held in the queue       any of the others
  *   allowed     a person let it happen; with "always" there is a rule,     -
- *               and exactly this happens without a card from now on
+ *               and exactly this happens without a card from now on; with
+ *               "always tool" the tool does, whatever it is called with
  *   denied      a person said no                                           -
  *   expired     nobody decided in time; the request queue says when        -
  *   withdrawn   nobody wants it any longer                                 -
@@ -26,8 +27,8 @@ import type { Decided } from './code.ts'
  * crash in between leaves a card whose request is over, which `mend` closes. Nothing of it is read from a file.
  */
 export interface Approvals {
-  /** for the guard: a rule that lets it happen */
-  ruleFor(group: string, digest: string): { by: `rule:${string}` } | undefined
+  /** for the guard: a rule that lets it happen, under any of these digests */
+  ruleFor(group: string, digests: readonly string[]): { by: `rule:${string}` } | undefined
   /** for the guard: a person has to decide */
   ask(request: RequestRow, held: Held, why: string, hasSecrets?: boolean): void
   /** whether a person has been asked, and nothing has come of it yet */

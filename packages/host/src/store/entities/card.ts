@@ -57,6 +57,10 @@ export const approvalSchema = cardSchema.extend({
     payload: shownSchema,
     // Whether it may be allowed from now on, too. Those of earlier versions do not say.
     always: z.boolean().default(false),
+    standing: z
+      .boolean()
+      .default(false)
+      .describe('whether the tool may be allowed, whatever it is called with'),
   }),
   taint: taintSchema,
   why: z.string(),
@@ -79,15 +83,18 @@ export type ApprovalStatus = ApprovalRow['status']
 export type Ending = Pick<ApprovalRow, 'status' | 'decidedBy' | 'words' | 'rule' | 'closedAt'>
 
 /** What a person says of an approval. */
-export const decisions = ['allow', 'deny', 'always'] as const
+export const decisions = ['allow', 'deny', 'always', 'always_tool'] as const
 
-/** A person's word that something may always happen: this group, this action, with exactly this. */
+/** A person's word that something may always happen: this group, and this action with exactly this, or this tool. */
 export const ruleSchema = z.object({
   id: z.int(),
   group: z.string(),
   name: z.string().describe('the command or the tool'),
   summary: z.string(),
-  digest: z.string().describe('of the name and of all that was in it: nothing else is allowed'),
+  scope: z
+    .enum(['exact', 'tool'])
+    .describe('exact: nothing else than what was in it; tool: the tool, whatever it is called with'),
+  digest: z.string().describe('of what it allows: nothing else is allowed'),
   madeBy: z.string(),
   createdAt: instant,
 })

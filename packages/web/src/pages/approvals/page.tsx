@@ -132,7 +132,8 @@ function Rules() {
       <h2>Allowed always</h2>
       {value?.length === 0 && (
         <p className="hint">
-          Nothing is. With «Allow always…» exactly one thing can be allowed until it is revoked here.
+          Nothing is. With «Allow always…» exactly one thing, or one tool, can be allowed until it is revoked
+          here.
         </p>
       )}
       <ul className="lines">

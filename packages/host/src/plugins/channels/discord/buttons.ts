@@ -1,5 +1,6 @@
 import type { APIActionRowComponent, APIButtonComponentWithCustomId } from '@discordjs/core'
 import type { Card, Ruling } from '../../../chat/channels/types.ts'
+import { decisions } from '../../../store/entities/card.ts'
 
 /** What a button means is in its id, which may have 100 characters: `hw:q:<card>:<option>` or `hw:a:<card>:<decision>`. */
 export type Press =
@@ -31,12 +32,13 @@ export function buttonsOf(card: Card | undefined): Row[] {
     style: styles[style],
   })
   if (card.kind === 'approval') {
-    const { id, can_always } = card.card
+    const { id, can_always, can_always_tool } = card.card
     const decide = (label: string, decision: Ruling['decision'], style: keyof typeof styles) =>
       of(label, `hw:a:${id}:${decision}`, style)
     const some = [
       decide('Allow', 'allow', 'success'),
       ...(can_always ? [decide('Always', 'always', 'secondary')] : []),
+      ...(can_always_tool ? [decide('Always this tool', 'always_tool', 'secondary')] : []),
       decide('Deny', 'deny', 'danger'),
     ]
     return [{ type: actionRow, components: some }]
@@ -60,8 +62,7 @@ const shortened = (label: string) =>
 export function pressIn(customId: string): Press | undefined {
   const [, id = '', option] = /^hw:q:(\d+):(\d+)$/.exec(customId) ?? []
   if (option !== undefined) return { kind: 'choice', id, option: Number(option) }
-  const [, of = '', decision] = /^hw:a:(\d+):(allow|always|deny)$/.exec(customId) ?? []
-  if (decision === 'allow' || decision === 'always' || decision === 'deny')
-    return { kind: 'ruling', id: of, decision }
-  return undefined
+  const [, of = '', said] = /^hw:a:(\d+):(\w+)$/.exec(customId) ?? []
+  const decision = decisions.find(one => one === said)
+  return decision && { kind: 'ruling', id: of, decision }
 }

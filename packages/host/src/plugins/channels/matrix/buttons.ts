@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Card, ChannelHost, Ruling } from '../../../chat/channels/types.ts'
+import { decisions } from '../../../store/entities/card.ts'
 
 /**
  * Matrix has no buttons. Reactions do in their place: the assistant puts them under the card, and whoever taps one of them
@@ -30,6 +31,7 @@ export function buttonsOf(card: Card | undefined, isEncrypted: boolean): readonl
     return [
       button('✅', 'Allow', 'allow'),
       ...(card.card.can_always ? [button('♾️', 'Always', 'always')] : []),
+      ...(card.card.can_always_tool ? [button('🧰', 'Always this tool', 'always_tool')] : []),
       button('❌', 'Deny', 'deny'),
     ]
   }
@@ -49,10 +51,7 @@ const shownSchema = z.object({
   buttons: z.array(
     z.object({
       emoji: z.string(),
-      press: z.union([
-        z.object({ option: z.int() }),
-        z.object({ decision: z.enum(['allow', 'always', 'deny']) }),
-      ]),
+      press: z.union([z.object({ option: z.int() }), z.object({ decision: z.enum(decisions) })]),
     }),
   ),
   /** the ids of our reactions */

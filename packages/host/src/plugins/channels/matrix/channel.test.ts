@@ -758,6 +758,7 @@ describe(`Reactions as buttons on Matrix${needs}`, () => {
       expires_at: new Date().toISOString(),
       can_decide: true,
       can_always: true,
+      can_always_tool: false,
     }
     await host.channel.send(
       saying(direct, 'allow BCDFG-HJKLM', 9, { kind: 'approval', card: { kind: 'approval', card } }),

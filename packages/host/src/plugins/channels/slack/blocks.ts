@@ -1,5 +1,6 @@
 import type { ActionsBlock, KnownBlock, RichTextBlock } from '@slack/types'
 import type { Card, Outgoing, Ruling } from '../../../chat/channels/types.ts'
+import { decisions } from '../../../store/entities/card.ts'
 import { renderMarkdown } from '../markdown.ts'
 import { escaped, mrkdwn } from './markup.ts'
 
@@ -54,13 +55,14 @@ function buttonsOf(card: Card | undefined): ActionsBlock[] {
     ...(style && { style }),
   })
   if (card.kind === 'approval') {
-    const { id, can_always } = card.card
+    const { id, can_always, can_always_tool } = card.card
     return [
       {
         type: 'actions',
         elements: [
           button('Allow', `a:${id}:allow`, 'primary'),
           ...(can_always ? [button('Always', `a:${id}:always`)] : []),
+          ...(can_always_tool ? [button('Always this tool', `a:${id}:always_tool`)] : []),
           button('Deny', `a:${id}:deny`, 'danger'),
         ],
       },
@@ -83,8 +85,7 @@ type Press =
 export function pressIn(action: string): Press | undefined {
   const [, id = '', option] = /^q:(\d+):(\d+)$/.exec(action) ?? []
   if (option !== undefined) return { kind: 'choice', id, option: Number(option) }
-  const [, of = '', decision] = /^a:(\d+):(allow|always|deny)$/.exec(action) ?? []
-  if (decision === 'allow' || decision === 'always' || decision === 'deny')
-    return { kind: 'ruling', id: of, decision }
-  return undefined
+  const [, of = '', said] = /^a:(\d+):(\w+)$/.exec(action) ?? []
+  const decision = decisions.find(one => one === said)
+  return decision && { kind: 'ruling', id: of, decision }
 }

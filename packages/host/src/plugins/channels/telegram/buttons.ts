@@ -1,5 +1,6 @@
 import type { InlineKeyboardMarkup } from 'grammy/types'
 import type { Card, Ruling } from '../../../chat/channels/types.ts'
+import { decisions } from '../../../store/entities/card.ts'
 
 /** Data of a button may have 64 bytes: `q:<card>:<option>` and `a:<card>:<decision>` have fewer than 30. */
 export type Press =
@@ -17,7 +18,7 @@ const none: InlineKeyboardMarkup = { inline_keyboard: [] }
 export function keyboardOf(card: Card | undefined): InlineKeyboardMarkup {
   if (card?.card.status !== 'open') return none
   if (card.kind === 'approval') {
-    const { id, can_always } = card.card
+    const { id, can_always, can_always_tool } = card.card
     const button = (text: string, decision: Ruling['decision']) => ({
       text,
       callback_data: `a:${id}:${decision}`,
@@ -29,6 +30,7 @@ export function keyboardOf(card: Card | undefined): InlineKeyboardMarkup {
           ...(can_always ? [button('Always', 'always')] : []),
           button('Deny', 'deny'),
         ],
+        ...(can_always_tool ? [[button('Always this tool', 'always_tool')]] : []),
       ],
     }
   }
@@ -49,8 +51,7 @@ const shortened = (label: string) =>
 export function pressIn(data: string | undefined): Press | undefined {
   const [, id = '', option] = /^q:(\d+):(\d+)$/.exec(data ?? '') ?? []
   if (option !== undefined) return { kind: 'choice', id, option: Number(option) }
-  const [, of = '', decision] = /^a:(\d+):(allow|always|deny)$/.exec(data ?? '') ?? []
-  if (decision === 'allow' || decision === 'always' || decision === 'deny')
-    return { kind: 'ruling', id: of, decision }
-  return undefined
+  const [, of = '', said] = /^a:(\d+):(\w+)$/.exec(data ?? '') ?? []
+  const decision = decisions.find(one => one === said)
+  return decision && { kind: 'ruling', id: of, decision }
 }
