@@ -22,6 +22,7 @@ export const commands: Readonly<Record<string, () => Promise<{ default: CliComma
   groups: () => import('./commands/groups.ts'),
   channels: () => import('./commands/channels.ts'),
   agents: () => import('./commands/agents.ts'),
+  mcp: () => import('./commands/mcp.ts'),
   tasks: () => import('./commands/tasks.ts'),
   jobs: () => import('./commands/jobs.ts'),
   messages: () => import('./commands/messages.ts'),

@@ -49,11 +49,16 @@ export async function openCommand(command: string, settings: Partial<Config> = {
     await stop()
     rmSync(data, { recursive: true })
   })
-  const run = (...args: string[]) => node([bin, command, ...args, '--data', data])
+  /** before what may follow `--` */
+  const line = (args: string[]) => {
+    const end = args.includes('--') ? args.indexOf('--') : args.length
+    return [bin, command, ...args.slice(0, end), '--data', data, ...args.slice(end)]
+  }
+  const run = (...args: string[]) => node(line(args))
   /** what a command has printed so far, and its end */
   const begun = (...args: string[]) => {
     let out = ''
-    const ended = node([bin, command, ...args, '--data', data], text => {
+    const ended = node(line(args), text => {
       out += text
     })
     return { out: () => out, ended }

@@ -136,6 +136,49 @@ export const channelAddedAnswer = z.object({
   next: z.array(z.string()),
 })
 
+const label = z.enum(['yes', 'no', 'forbidden']).optional()
+const trustLabels = z.object({
+  public_source: label,
+  secret_data: label,
+  public_sink: label,
+  dangerous_writes: label,
+})
+
+/** An MCP server that is lent to agents. */
+const lentServerAnswer = z
+  .object({
+    name: z.string(),
+    where: z.string().describe('its address, or its program; at the host with its arguments'),
+    added: z.boolean().describe('with `mcp add`; if not, it is in the configuration'),
+    groups: z.union([z.enum(['all', 'main']), z.array(z.string())]),
+    labels: trustLabels,
+    up: z.boolean().nullable().describe('null: nothing of it runs here'),
+    state: z.string().nullable(),
+    tools: z.int().nullable().describe('how many are lent'),
+  })
+  .meta({ id: 'LentServer' })
+export const lentServersAnswer = z.array(lentServerAnswer)
+/** What a server has, when it is tried. */
+export const lentServerTriedAnswer = z.object({
+  tools: z.array(
+    z.object({
+      name: z.string().describe('what the server calls it'),
+      lent_as: z.string(),
+      title: z.string(),
+      read_only: z.boolean().describe('it says that it changes nothing'),
+      labels: trustLabels,
+    }),
+  ),
+  problems: z.array(z.string()).describe('what is not lent although one might expect it, and why'),
+  suggested: z
+    .object({
+      internet: z.boolean().describe('it reaches the internet'),
+      private: z.boolean().describe('it holds private data'),
+      known: z.string().nullable().describe('the program the suggestion is for; null: it is a guess'),
+    })
+    .describe('how the two questions are probably answered'),
+})
+
 export const removedAnswer = z.object({ removed: z.boolean() })
 
 const refused = z.object({
@@ -285,8 +328,6 @@ export const request = wire(
 )
 export const requestsAnswer = z.array(request.schema.extend({ id: z.string().nullable() }))
 
-const label = z.enum(['yes', 'no', 'forbidden']).optional()
-
 export const servicesAnswer = z.array(
   z.object({
     name: z.string(),
@@ -298,12 +339,7 @@ export const servicesAnswer = z.array(
         title: z.string(),
         description: z.string(),
         groups: z.union([z.enum(['all', 'main']), z.array(z.string())]),
-        labels: z.object({
-          public_source: label,
-          secret_data: label,
-          public_sink: label,
-          dangerous_writes: label,
-        }),
+        labels: trustLabels,
         timeout_ms: z.number().nullable().describe('null: it is done with the command itself'),
         repeatable: z.boolean().describe('whether it is asked again after a restart in the middle'),
       }),
@@ -485,6 +521,8 @@ export type MessageAnswer = z.infer<typeof messageAnswer>
 export type PairingAnswer = z.infer<typeof pairingAnswer>
 export type ChannelAnswer = z.infer<typeof channelAnswer>
 export type ChannelAddedAnswer = z.infer<typeof channelAddedAnswer>
+export type LentServerAnswer = z.infer<typeof lentServerAnswer>
+export type LentServerTriedAnswer = z.infer<typeof lentServerTriedAnswer>
 export type ErrorAnswer = z.infer<typeof errorAnswer>
 export type ErrorContentAnswer = z.infer<typeof errorContentAnswer>
 export type CommandAnswer = z.infer<typeof commandAnswer>

@@ -122,6 +122,8 @@ export interface Service {
   name: string
   /** as they are now */
   tools(): readonly ServiceTool[]
+  /** services that come and go: people are shown these in its place, and agents get their tools */
+  members?(): readonly Service[]
   /** begins, in the background; `changed` tells that `tools()` or `state()` is another */
   start?(context: { changed(): void; log: Logger }): Promise<void>
   stop?(): Promise<void>

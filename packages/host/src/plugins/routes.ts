@@ -1,6 +1,7 @@
 import { channelRoutes } from './channels/routes.ts'
 import { deployRoutes } from './deploy/routes.ts'
 import { jobRoutes } from './jobs/routes.ts'
+import { lentServerRoutes } from './mcp/routes.ts'
 import { periodicRoutes } from './periodic/routes.ts'
 import { worktreeRoutes } from './worktrees/routes.ts'
 
@@ -8,6 +9,13 @@ import { worktreeRoutes } from './worktrees/routes.ts'
 export const builtInRoutes = [
   {
     path: '',
-    routes: [...worktreeRoutes, ...jobRoutes, ...periodicRoutes, ...channelRoutes, ...deployRoutes],
+    routes: [
+      ...worktreeRoutes,
+      ...jobRoutes,
+      ...periodicRoutes,
+      ...lentServerRoutes,
+      ...channelRoutes,
+      ...deployRoutes,
+    ],
   },
 ]

@@ -38,10 +38,11 @@ export function createCatalogue(options: {
 }): ServiceCatalogue {
   const { services, log } = options
   let tools = new Map<string, ServiceTool>()
+  const present = () => services.flatMap(service => service.members?.() ?? [service])
 
   const collect = () => {
     const found = new Map<string, ServiceTool>()
-    for (const service of services) {
+    for (const service of present()) {
       for (const tool of service.tools()) {
         const other = found.get(tool.name)
         if (other) {
@@ -60,7 +61,7 @@ export function createCatalogue(options: {
     find: name => tools.get(name),
     toolsFor: group => [...tools.values()].filter(tool => isAllowed(tool.groups, group)),
     services: () =>
-      services.map(service => ({
+      present().map(service => ({
         name: service.name,
         ...(service.state?.() ?? { ok: true, text: 'ready' }),
         tools: [...tools.values()].filter(tool => tool.service === service.name),

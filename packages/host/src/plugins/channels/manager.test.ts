@@ -13,7 +13,7 @@ test('what is for a channel that was added waits until it is open, and fails whe
   const layout = layoutOf(directory)
   createLayout(layout)
   const folder = mkdtempSync(join(directory, 'accounts-'))
-  openAccounts(folder, layout.staging).put({ kind: 'telegram', settings: { token: 'none' } })
+  openAccounts(folder, layout.staging).put('telegram', { kind: 'telegram', settings: { token: 'none' } })
   const manager = createManager({
     folder: () => folder,
     layout,

@@ -67,11 +67,7 @@ export function createManager(options: ManagerOptions): ChannelManager {
   let added: Set<string> | undefined
   /** which kinds somebody has added; asked for each message, so they are not read each time */
   const isAdded = () => {
-    added ??= new Set(
-      accounts()
-        .all()
-        .map(({ kind }) => kind),
-    )
+    added ??= new Set(accounts().names())
     return added
   }
   const running = new Map<string, { channel: Channel; detach(): Promise<void> }>()
@@ -209,7 +205,7 @@ export function createManager(options: ManagerOptions): ChannelManager {
       const checked = await check(kind, settings)
       if (!checked.ok) return checked
       const account = { kind: name, settings }
-      accounts().put(account)
+      accounts().put(name, account)
       isAdded().add(name)
       await begin(account)
       return checked
@@ -242,7 +238,10 @@ export function createManager(options: ManagerOptions): ChannelManager {
         [...running].map(([name, { channel }]) => [name, channel.problem?.(), channel.status?.()]),
       ]),
     async start() {
-      for (const account of accounts().all()) await begin(account)
+      for (const name of accounts().names()) {
+        const account = accounts().of(name)
+        if (account) await begin(account)
+      }
     },
   }
 }

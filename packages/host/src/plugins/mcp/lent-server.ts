@@ -5,34 +5,22 @@ import { type Failure, failureOf } from './failure.ts'
 import { type Lent, lendingOf } from './lending.ts'
 import { createServerLifetime, type ServerLifetime } from './server-lifetime.ts'
 import type { Session } from './session.ts'
-import type { LentServer, LentServers } from './settings.ts'
+import type { LentServer } from './settings.ts'
 import { type Timing, usualTiming } from './timing.ts'
 
-export interface LentServersOptions {
-  servers: LentServers
-  /** the host's, of which a server gets what its configuration names */
+export interface LentServerOptions {
+  name: string
+  settings: LentServer
+  /** the host's, of which a server gets what its settings name */
   environment: NodeJS.ProcessEnv
   version: string
   timing?: Partial<Timing>
 }
 
-/** One service for each MCP server of the configuration: the host runs it, agents use its tools through the hatch. */
-export function createLentServers({ servers, timing, ...options }: LentServersOptions): Service[] {
-  return Object.entries(servers).map(([name, settings]) =>
-    lentServer({ ...options, name, settings, timing: { ...usualTiming, ...timing } }),
-  )
-}
-
-interface Options {
-  name: string
-  settings: LentServer
-  environment: NodeJS.ProcessEnv
-  version: string
-  timing: Timing
-}
-
-function lentServer(options: Options): Service {
-  const { name, settings } = options
+/** The service for one MCP server: the host runs it, agents use its tools through the hatch. */
+export function createLentServer(given: LentServerOptions): Service {
+  const { name, settings } = given
+  const options = { ...given, timing: { ...usualTiming, ...given.timing } }
   let tools: readonly LaterTool[] = []
   let problems: readonly string[] = []
   let shown = ''
@@ -78,7 +66,7 @@ const count = (tools: number) => (tools === 1 ? 'one tool' : `${tools} tools`)
 const smallestLimit = 10_485_760
 
 /** Twice what may be answered: how a server writes its JSON can take more room than how the host does. */
-function messageLimit({ tools, answerBytes = defaultAnswerBytes }: LentServer): number {
+export function messageLimit({ tools, answerBytes = defaultAnswerBytes }: LentServer): number {
   const own = tools === undefined || Array.isArray(tools) ? [] : Object.values(tools)
   return Math.max(
     smallestLimit,

@@ -1,11 +1,23 @@
+import { bindRoutes } from '../../api/route.ts'
 import { version } from '../../base/version.ts'
-import type { Contributions, PluginHost } from '../../plugin-api/types.ts'
+import type { BuiltInHost, Contributions } from '../../plugin-api/types.ts'
+import { createManager } from './manager.ts'
+import { lentServerRoutes } from './routes.ts'
 import type { LentServers } from './settings.ts'
 
-export async function open(host: PluginHost<LentServers>): Promise<Contributions> {
-  const { settings: servers, environment } = host
-  if (!host.isDaemon || Object.keys(servers).length === 0) return {}
-  // The MCP client is large, and few installations lend a server.
-  const { createLentServers } = await import('./lent-server.ts')
-  return { services: createLentServers({ servers, environment, version }) }
+export function open(host: BuiltInHost<LentServers>): Contributions {
+  const manager = createManager({
+    configured: host.settings,
+    folder: host.folder,
+    staging: host.layout.staging,
+    environment: host.environment,
+    version,
+    isDaemon: host.isDaemon,
+    signal: host.signal,
+    log: host.log,
+  })
+  return {
+    routes: bindRoutes(lentServerRoutes, manager),
+    services: host.isDaemon ? [manager.service] : [],
+  }
 }

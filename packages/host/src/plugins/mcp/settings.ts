@@ -46,7 +46,8 @@ const toolSettings = z.strictObject({
 
 const toolName = z.string().min(1).max(1024)
 
-const lentServerSchema = z
+/** One that was added with `mcp add`: it is kept in a file for the host's user alone, so keys may stand in it. */
+export const addedServerSchema = z
   .strictObject({
     command: z
       .union([z.string().min(1), z.array(z.string()).min(1)])
@@ -88,24 +89,27 @@ const lentServerSchema = z
       for (const name of ['args', 'env', 'cwd'] as const)
         if (server[name] !== undefined) refuse(name, 'belongs to a command, and there is a url')
     } else if (server.headers !== undefined) refuse('headers', 'belong to a url, and there is none')
-    for (const [name, given] of Object.entries(server.headers ?? {})) {
-      if (typeof given === 'string' && keyHeaders.has(name.toLowerCase()))
-        refuse('headers', `${name} holds a key: name the variable that has it, as { variable: '…' }`)
-    }
   })
+
+const lentServerSchema = addedServerSchema.superRefine((server, context) => {
+  for (const [name, given] of Object.entries(server.headers ?? {})) {
+    if (typeof given === 'string' && keyHeaders.has(name.toLowerCase()))
+      context.addIssue({
+        code: 'custom',
+        path: ['headers'],
+        message: `${name} holds a key: name the variable that has it, as { variable: '…' }`,
+      })
+  }
+})
 
 const keyHeaders = new Set(['authorization', 'proxy-authorization', 'cookie', 'x-api-key'])
 
+export const serverNameSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,31}$/, 'must be 1 to 32 small letters, digits and "-", starting with a letter')
+
 export const lentServersSchema = z
-  .record(
-    z
-      .string()
-      .regex(
-        /^[a-z][a-z0-9-]{0,31}$/,
-        'must be 1 to 32 small letters, digits and "-", starting with a letter',
-      ),
-    lentServerSchema,
-  )
+  .record(serverNameSchema, lentServerSchema)
   .default({})
   .describe('MCP servers that are lent to agents, by name; see docs/services.md. Not in the environment.')
   .meta({ allowed: 'an object of servers by name', otherwise: 'none' })

@@ -1,17 +1,16 @@
 import { pino } from 'pino'
-import { createLentServers } from '../lent-server.ts'
+import { createLentServer } from '../lent-server.ts'
 import { lentServersSchema } from '../settings.ts'
 
 /** Lends two servers, one of which nothing but SIGKILL ends, and tells who they are. */
 const server = new URL('./odd-server.process.ts', import.meta.url).pathname
-const services = createLentServers({
-  servers: lentServersSchema.parse({
-    mortal: { command: [process.execPath, server] },
-    immortal: { command: [process.execPath, server, 'immortal'] },
-  }),
-  environment: process.env,
-  version: '1.0.0',
+const servers = lentServersSchema.parse({
+  mortal: { command: [process.execPath, server] },
+  immortal: { command: [process.execPath, server, 'immortal'] },
 })
+const services = Object.entries(servers).map(([name, settings]) =>
+  createLentServer({ name, settings, environment: process.env, version: '1.0.0' }),
+)
 const log = pino({ level: 'silent' })
 
 const pids = services.map(

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { afterEach } from 'vitest'
 import { backoff } from '../../../base/retry.ts'
 import type { LaterTool, Service, ServiceContext, Step } from '../../../commands/service-tools.ts'
-import { createLentServers } from '../lent-server.ts'
+import { createLentServer } from '../lent-server.ts'
 import { type LentServer, lentServersSchema } from '../settings.ts'
 import type { Timing } from '../timing.ts'
 
@@ -45,13 +45,14 @@ export function lend(
   environment = process.env,
 ): Rig {
   const servers = lentServersSchema.parse({ odd: { groups: 'all', ...settings } })
-  const [service] = createLentServers({
-    servers,
+  if (!servers.odd) throw new Error('no server')
+  const service = createLentServer({
+    name: 'odd',
+    settings: servers.odd,
     environment,
     version: '1.0.0',
     timing: { ...quick, ...timing },
   })
-  if (!service) throw new Error('no service')
   begun.push(service)
   const warnings: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(line) })
