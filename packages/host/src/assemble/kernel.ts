@@ -92,6 +92,8 @@ export async function openKernel(config: Config, options: OpenOptions) {
     tellAgent: (folder, about, text) => notices.publish({ kind: 'agent_told', folder, about, text }),
     share: contexts.share,
     readAttachment: async id => attachments?.read(id),
+    leaveFile: (folder, name, content) =>
+      attachments?.leave(folder, name, content) ?? Promise.reject(new Error('Only a daemon leaves files.')),
     attach: channels.attach,
   })
   commands.add(plugins.commands)

@@ -57,6 +57,7 @@ async function open(...plugins: ((host: PluginHost) => Contributions)[]) {
       tellAgent: () => {},
       share: () => {},
       readAttachment: async () => undefined,
+      leaveFile: async () => '',
       attach: async () => async () => {},
       now: () => new Date(),
     },

@@ -51,6 +51,7 @@ export interface PluginKernel {
   /** before others can read what the group has written */
   share(folder: string, shared: string, readers: readonly string[]): void
   readAttachment: BuiltInHost['readAttachment']
+  leaveFile: PluginHost['leaveFile']
   attach: PluginHost['attach']
   now(): Date
 }
@@ -210,6 +211,7 @@ function hostFor(plugin: ConfiguredPlugin, kernel: PluginKernel): PluginHost {
     share: (group, shared, readers) => kernel.share(group, ownName(plugin, shared), readers),
     tellAgent: (group, key, text) => kernel.tellAgent(group, ownName(plugin, key), text),
     readAttachment: kernel.readAttachment,
+    leaveFile: kernel.leaveFile,
     attach: kernel.attach,
   }
   if (!isBuiltIn) return host

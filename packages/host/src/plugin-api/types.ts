@@ -162,6 +162,8 @@ export interface PluginHost<S = unknown, G = unknown> {
   share(folder: string, shared: string, readers: readonly string[]): void
   /** what is in a file that goes along with a message; undefined: it is no longer kept */
   readAttachment(id: string): Promise<Buffer | undefined>
+  /** puts a file into the group's folder, in `attachments`; where its agent finds it */
+  leaveFile(folder: string, name: string, content: Buffer): Promise<string>
   /** a channel that was not there from the start; the result takes it away again */
   attach(channel: Channel): Promise<() => Promise<void>>
   /** the host's word to a group's agent, with its next turn; once for each `key` */

@@ -51,7 +51,7 @@ const shortened = (text: string): string =>
   (text.length > longestReason ? `${text.slice(0, longestReason)}…` : text).toWellFormed()
 
 /** At least this many bytes, counted no further than it takes to know that they are too many. */
-function roughSize(answer: object, limit: number): number | 'too deep' {
+export function roughSize(answer: object, limit: number): number | 'too deep' {
   let size = 0
   let level: unknown[] = [answer]
   for (let depth = 0; level.length > 0; depth++) {

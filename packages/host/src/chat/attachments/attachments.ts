@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Layout } from '../../base/layout.ts'
@@ -29,6 +31,8 @@ export interface Attachments {
     group: Group,
     ids: readonly string[],
   ): Promise<{ attachments: readonly Attachment[]; takeBack(): void }>
+  /** puts into the group's folder what its agent is to have and no message has; where it finds it */
+  leave(folder: string, name: string, content: Buffer): Promise<string>
   /** undefined: it is not kept, or its chat is not there */
   open(id: string): Promise<{ file: FileRow; handle: FileHandle } | undefined>
   /** undefined: it is not kept */
@@ -145,6 +149,11 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
         throw error
       }
       return { attachments, takeBack }
+    },
+    async leave(folder, name, content) {
+      const storedAs = storedName(randomBytes(4).toString('hex'), shownName(name))
+      await putInFolder(folderOf(folder), storedAs, Readable.from([content]), owners(folder))
+      return [options.placeOf(folder), attachmentsDirectory, storedAs].join('/')
     },
     async open(id) {
       const file = store.files.file(id)

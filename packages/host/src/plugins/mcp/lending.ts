@@ -1,11 +1,16 @@
 import { z } from 'zod'
 import type { LaterTool } from '../../commands/service-tools.ts'
 import { defaultAnswerBytes, defaultTimeoutMs } from '../../services/define.ts'
+import { type Asking, askingOf } from './offers.ts'
 import type { LentServer } from './settings.ts'
 
 /** A tool of a server as agents are shown it, and what it is called there. */
 export interface Lent extends Omit<LaterTool, 'call' | 'check' | 'kind'> {
   remoteName: string
+  /** how it is asked for, if it is no tool of the server's own */
+  asking?: Asking | undefined
+  /** it runs as a task, which is asked about until it is over */
+  isTask: boolean
 }
 
 export interface Lending {
@@ -59,15 +64,13 @@ export function lendingOf(server: string, settings: LentServer, listed: readonly
       ? undefined
       : new Set(Array.isArray(settings.tools) ? settings.tools : Object.keys(settings.tools))
 
-  const lend = (tool: Listed): string | undefined => {
+  const lend = (tool: Listed, asking: Asking | undefined): string | undefined => {
     if (seen.has(tool.name)) return 'is listed twice; the first one counts'
     seen.add(tool.name)
     const { name: ownName, ...ownSettings } = (Object.hasOwn(own, tool.name) && own[tool.name]) || {}
     const name = ownName ?? nameFor(server, tool.name)
     if (name === undefined) return 'has a name that cannot be shown; give it one in the configuration'
     if (tools.has(name)) return `would be called ${name}, as another one; give it a name in the configuration`
-    if (tool.execution?.taskSupport === 'required')
-      return 'runs only as a task of its own, which cannot be lent'
     if (!isModest(tool.inputSchema)) return 'has a schema that is too large or too deep'
     const output = tool.outputSchema
     if (output && !isModest(output))
@@ -77,6 +80,8 @@ export function lendingOf(server: string, settings: LentServer, listed: readonly
     const lent: Lent = {
       name,
       remoteName: tool.name,
+      asking,
+      isTask: tool.execution?.taskSupport === 'required',
       service: `mcp:${server}`,
       title: cut(tool.title || title || tool.name, longestTitle),
       description: cut(tool.description ?? '', longestDescription),
@@ -105,7 +110,9 @@ export function lendingOf(server: string, settings: LentServer, listed: readonly
       problems.push(`Only the first ${mostTools} tools are lent; choose with \`tools\` in the configuration.`)
       break
     }
-    const problem = parsed.success ? lend(parsed.data) : 'is not described as a tool has to be'
+    const problem = parsed.success
+      ? lend(parsed.data, askingOf(candidate))
+      : 'is not described as a tool has to be'
     if (problem !== undefined) problems.push(`${quoted(name ?? 'A tool without a name')} ${problem}.`)
   }
   for (const name of chosen ?? []) {

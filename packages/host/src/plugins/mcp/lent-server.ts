@@ -1,11 +1,14 @@
+import type { RequestOptions } from '@modelcontextprotocol/client'
 import type { Logger } from 'pino'
 import type { LaterTool, Service, ServiceContext } from '../../commands/service-tools.ts'
 import { defaultAnswerBytes, ServiceRefusal } from '../../services/define.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { type Lent, lendingOf } from './lending.ts'
+import { withinLimit } from './overflow.ts'
 import { createServerLifetime, type ServerLifetime } from './server-lifetime.ts'
 import type { Session } from './session.ts'
 import type { LentServer } from './settings.ts'
+import { callAsTask } from './tasks.ts'
 import { type Timing, usualTiming } from './timing.ts'
 
 export interface LentServerOptions {
@@ -15,6 +18,8 @@ export interface LentServerOptions {
   environment: NodeJS.ProcessEnv
   version: string
   timing?: Partial<Timing>
+  /** for what is too large to be told; where the group's agent finds it */
+  leaveFile(folder: string, name: string, content: Buffer): Promise<string>
 }
 
 /** The service for one MCP server: the host runs it, agents use its tools through the hatch. */
@@ -37,7 +42,7 @@ export function createLentServer(given: LentServerOptions): Service {
       shown = showing
       problems = lending.problems
       for (const problem of problems) log?.warn(problem)
-      tools = lending.tools.map(lent => toolOf(lifetime, name, lent))
+      tools = lending.tools.map(lent => toolOf(lifetime, options, lent))
       changed()
     },
     changed: () => changed(),
@@ -74,17 +79,21 @@ export function messageLimit({ tools, answerBytes = defaultAnswerBytes }: LentSe
   )
 }
 
-const toolOf = (lifetime: ServerLifetime, server: string, { remoteName, ...lent }: Lent): LaterTool => ({
+const toolOf = (
+  lifetime: ServerLifetime,
+  server: LentServerOptions,
+  { remoteName, asking, isTask, ...lent }: Lent,
+): LaterTool => ({
   ...lent,
   kind: 'later',
   // The server checks its arguments itself, and says more about them than we could.
   check: input => ({ ok: true, input }),
-  call: (input, context) => call(lifetime, server, { remoteName, ...lent }, input, context),
+  call: (input, context) => call(lifetime, server, { remoteName, asking, isTask, ...lent }, input, context),
 })
 
 async function call(
   lifetime: ServerLifetime,
-  server: string,
+  { name: server, leaveFile }: LentServerOptions,
   tool: Lent,
   input: unknown,
   context: ServiceContext,
@@ -92,7 +101,8 @@ async function call(
   for (let isFirst = true; ; isFirst = false) {
     const session = await lifetime.reach(context.signal)
     const outcome = await ask(session, tool, input, context)
-    if ('answer' in outcome) return outcome.answer
+    if ('answer' in outcome) return fitted(outcome.answer, tool, context, leaveFile)
+    if (outcome.error instanceof ServiceRefusal) throw outcome.error
     const failure = failureOf(outcome.error, session.library)
     // Nobody waits for this one any longer; but the next one should not have to wait for a server that hangs.
     if (context.signal.aborted || failure.code === 'expired' || failure.begun === 'perhaps')
@@ -116,7 +126,24 @@ function advice({ code, begun }: Failure): string[] {
     : []
 }
 
-type Asked = { answer: object } | { error: unknown }
+/** What is too large to be told is left in the group's folder. */
+async function fitted(
+  answer: Record<string, unknown>,
+  { name, answerBytes, outputSchema }: Lent,
+  { group: { folder } }: ServiceContext,
+  leaveFile: LentServerOptions['leaveFile'],
+) {
+  const rest = await withinLimit(answer, {
+    limitBytes: answerBytes,
+    name,
+    giveFile: (file, content) => leaveFile(folder, file, content),
+  })
+  // A client that was promised a structured answer takes no other, unless something went wrong.
+  const isPromised = outputSchema && answer.structuredContent !== undefined
+  return isPromised && rest.structuredContent === undefined ? { ...rest, isError: true } : rest
+}
+
+type Asked = { answer: Record<string, unknown> } | { error: unknown }
 
 /** The request queue ends what takes too long; this time-out is only for the case that it does not. */
 const spareMs = 10_000
@@ -124,33 +151,57 @@ const spareMs = 10_000
 async function ask(session: Session, tool: Lent, input: unknown, context: ServiceContext): Promise<Asked> {
   const { remoteName: name, inputSchema } = tool
   const definition = { name, inputSchema }
+  const given = argumentsOf(input)
+  const options: RequestOptions & { signal: AbortSignal } = {
+    signal: context.signal,
+    timeout: tool.timeoutMs + spareMs,
+    resetTimeoutOnProgress: true,
+    onprogress: ({ progress, total, message }) =>
+      context.progress({
+        progress,
+        ...(total === undefined ? {} : { total }),
+        ...(message === undefined ? {} : { message }),
+      }),
+  }
   session.work.calls++
   try {
-    const { content, structuredContent, isError, _meta } = await session.client.callTool(
-      { name, arguments: argumentsOf(input) },
-      {
-        signal: context.signal,
-        timeout: tool.timeoutMs + spareMs,
-        resetTimeoutOnProgress: true,
-        onprogress: ({ progress, total, message }) =>
-          context.progress({
-            progress,
-            ...(total === undefined ? {} : { total }),
-            ...(message === undefined ? {} : { message }),
-          }),
-        // Without the output schema: a pattern from a stranger must not be run over an answer in the daemon.
-        toolDefinition: session.library.isSpecType.Tool(definition)
-          ? definition
-          : { name, inputSchema: { type: 'object' } },
-      },
+    if (tool.asking) return { answer: { ...(await tool.asking(session.client, given, options)) } }
+    if (tool.isTask) {
+      let step = 0
+      return answerFrom(
+        await callAsTask(
+          session.client,
+          { name, arguments: given },
+          {
+            ...options,
+            ttlMs: tool.timeoutMs,
+            said: message => context.progress({ progress: ++step, message }),
+          },
+        ),
+      )
+    }
+    return answerFrom(
+      await session.client.callTool(
+        { name, arguments: given },
+        {
+          ...options,
+          // Without the output schema: a pattern from a stranger must not be run over an answer in the daemon.
+          toolDefinition: session.library.isSpecType.Tool(definition)
+            ? definition
+            : { name, inputSchema: { type: 'object' } },
+        },
+      ),
     )
-    const answer = { content, structuredContent, isError, _meta }
-    return { answer: Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== undefined)) }
   } catch (error) {
     return { error }
   } finally {
     session.work.calls--
   }
+}
+
+function answerFrom({ content, structuredContent, isError, _meta }: Record<string, unknown>): Asked {
+  const answer = { content, structuredContent, isError, _meta }
+  return { answer: Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== undefined)) }
 }
 
 const argumentsOf = (input: unknown): Record<string, unknown> =>

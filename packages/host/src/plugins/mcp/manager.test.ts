@@ -24,6 +24,7 @@ async function openHost(configured: object = {}) {
       version: '1.0.0',
       isDaemon: true,
       signal: new AbortController().signal,
+      leaveFile: async () => '',
       log,
       timing: { graceMs: 1000 },
     })
@@ -116,7 +117,7 @@ test('a tool that a server lists later is not lent before somebody has looked at
 })
 
 test('what cannot be added says why, and nothing is kept', async () => {
-  const { manager, kept } = await openHost({ mine: { command: [process.execPath, oddServer] } })
+  const { folder, manager, kept } = await openHost({ mine: { command: [process.execPath, oddServer] } })
   const failure = async (name: string, settings: unknown) => {
     const outcome = await manager.add(name, settings, nothing)
     return outcome.ok ? undefined : outcome.error
@@ -133,6 +134,9 @@ test('what cannot be added says why, and nothing is kept', async () => {
   expect(await failure('x', { ...files, env: { KEY: { variable: 'NO_SUCH_KEY' } } })).toMatchObject({
     message: expect.stringContaining('no variable NO_SUCH_KEY'),
   })
+  writeFileSync(join(folder, 'broken.server.json'), '{')
+  expect(manager.list().at(-1)).toMatchObject({ name: 'broken', state: { ok: false } })
+  expect(await manager.remove('broken')).toEqual({ ok: true, removed: true })
   expect(await manager.remove('mine')).toMatchObject({ ok: false, error: { code: 'wrong_state' } })
   expect(await manager.remove('../../x')).toEqual({ ok: true, removed: false })
   expect(await manager.test('nothing')).toMatchObject({ ok: false, error: { code: 'not_found' } })

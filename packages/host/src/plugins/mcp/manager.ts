@@ -6,7 +6,7 @@ import { named } from '../../base/visible-text.ts'
 import type { Service } from '../../commands/service-tools.ts'
 import { type Answers, labelsFor, suggestionFor } from './labels.ts'
 import { type Lending, lendingOf } from './lending.ts'
-import { createLentServer, messageLimit } from './lent-server.ts'
+import { createLentServer, type LentServerOptions, messageLimit } from './lent-server.ts'
 import { addedServerSchema, type LentServer, type LentServers, serverNameSchema } from './settings.ts'
 import { type Timing, usualTiming } from './timing.ts'
 import { tryServer } from './trial.ts'
@@ -52,6 +52,7 @@ export interface ManagerOptions {
   isDaemon: boolean
   /** aborted when the host stops */
   signal: AbortSignal
+  leaveFile: LentServerOptions['leaveFile']
   log: Logger
   timing?: Partial<Timing>
 }
@@ -89,7 +90,7 @@ export function createManager(options: ManagerOptions): LentServerManager {
         : undefined
 
   const open = (name: string, settings: LentServer): Service =>
-    createLentServer({ name, settings, environment, version, timing })
+    createLentServer({ name, settings, environment, version, timing, leaveFile: options.leaveFile })
 
   if (options.isDaemon) {
     for (const [name, settings] of Object.entries(configured)) running.set(name, open(name, settings))
@@ -177,20 +178,16 @@ export function createManager(options: ManagerOptions): LentServerManager {
 
   return {
     list: () =>
-      [...Object.keys(configured), ...addedNames()].flatMap(name => {
-        const settings = settingsOf(name)
+      [...Object.keys(configured), ...addedNames()].map(name => {
+        const about = { name, isAdded: !isConfigured(name) }
         const service = running.get(name)
-        return settings
-          ? [
-              {
-                name,
-                settings,
-                isAdded: !isConfigured(name),
-                state: service?.state?.(),
-                tools: service?.tools().length,
-              },
-            ]
-          : []
+        try {
+          const settings = settingsOf(name) ?? {}
+          return { ...about, settings, state: service?.state?.(), tools: service?.tools().length }
+        } catch {
+          const state = { ok: false, text: 'Its file cannot be read. Add it again.' }
+          return { ...about, settings: {}, state, tools: undefined }
+        }
       }),
     try: tryIt,
     add: (name, given, answers) =>

@@ -235,6 +235,16 @@ describe('answers of any size', () => {
     expect((await textOf(rig.call('odd_large', { megabytes: 15 }))).length).toBe(15_000_000)
   })
 
+  test('what is larger than may be told comes as files, and the line says where', async () => {
+    const rig = lend({ ...odd, answerBytes: 100_000 })
+    await rig.up()
+    const text = await textOf(rig.call('odd_large', { megabytes: 3 }))
+    expect(text).toBe(
+      'This text is too large to be shown here. All of it (3000000 bytes) is in the file /main/odd_large.txt.',
+    )
+    expect(rig.files.get('odd_large.txt')?.length).toBe(3_000_000)
+  })
+
   test('nobody can say what it answers: it is restarted, and the only call it can be says why', async () => {
     const rig = lend(odd)
     await rig.up()
@@ -326,5 +336,58 @@ describe('the end', () => {
     expect(pids.map(isRunning)).toEqual([true, true])
     daemon.kill('SIGKILL')
     for (const pid of pids) expect(await ends(pid)).toBe(true)
+  })
+})
+
+describe('a tool that runs as a task', () => {
+  /** A server with one such tool: the first words it is given are the states of the task, one for each look at it. */
+  const tasks = (file: string, ...states: string[]) =>
+    script(`
+      const { appendFileSync } = require('node:fs')
+      const states = ${JSON.stringify(states)}
+      const task = () => ({ taskId: 't1', status: states.shift() ?? 'working', statusMessage: 'step', createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z', ttl: null, pollInterval: 1 })
+      const answers = {
+        initialize: () => ({ protocolVersion: '2025-11-25', serverInfo: { name: 't', version: '1' },
+          capabilities: { tools: {}, tasks: { cancel: {}, requests: { tools: { call: {} } } } } }),
+        'tools/list': () => ({ tools: [{ name: 'slow', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } }] }),
+        'tools/call': () => ({ task: task() }),
+        'tasks/get': task,
+        'tasks/cancel': task,
+        'tasks/result': () => ({ content: [{ type: 'text', text: 'the result' }] }),
+      }
+      require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+        const { id, method, params } = JSON.parse(line)
+        appendFileSync(${JSON.stringify(file)}, method + (params?.task ? '+task ' : ' '))
+        if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result: answers[method]?.() ?? {} }))
+      })`)
+
+  test('is asked about until it is over, and then for its result', async () => {
+    const file = fresh()
+    const rig = lend(tasks(file, 'working', 'working', 'completed'))
+    await rig.up()
+    const told: unknown[] = []
+    const progress = (step: unknown) => void told.push(step)
+    expect(await textOf(rig.call('odd_slow', {}, { progress }))).toBe('the result')
+    expect(told).toEqual([1, 2].map(progress => ({ progress, message: 'step' })))
+    expect(readFileSync(file, 'utf8')).toMatch(/tools\/call\+task tasks\/get tasks\/get tasks\/result $/)
+  })
+
+  test('is cancelled when nobody wants it any longer, or when it wants a person', async () => {
+    const file = fresh()
+    const seen = (word: string) => until(20_000, () => readFileSync(file, 'utf8').includes(word))
+    const rig = lend(tasks(file, 'working'))
+    await rig.up()
+    const taken = new AbortController()
+    const failing = expect(rig.call('odd_slow', {}, { signal: taken.signal })).rejects.toThrow('taken back')
+    await seen('tasks/get')
+    taken.abort(new Error('taken back'))
+    await failing
+    expect(await seen('tasks/cancel')).toBe(true)
+    const asking = lend(tasks(fresh(), 'working', 'input_required'))
+    await asking.up()
+    await expect(asking.call('odd_slow')).rejects.toMatchObject({
+      code: 'service_failed',
+      message: expect.stringContaining('ask_user'),
+    })
   })
 })

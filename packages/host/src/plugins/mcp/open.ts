@@ -14,6 +14,7 @@ export function open(host: BuiltInHost<LentServers>): Contributions {
     version,
     isDaemon: host.isDaemon,
     signal: host.signal,
+    leaveFile: host.leaveFile,
     log: host.log,
   })
   return {

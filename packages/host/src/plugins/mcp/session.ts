@@ -4,13 +4,14 @@ import type { Logger } from 'pino'
 import { z } from 'zod'
 import { failureOf, NotOpened } from './failure.ts'
 import { type Line, type LineOptions, openLine } from './line.ts'
+import { offersOf } from './offers.ts'
 import type { Timing } from './timing.ts'
 
 /** A conversation with a server that has said who it is. */
 export interface Session {
   client: Client
   library: typeof Library
-  /** everything it lists, as it came */
+  /** everything it lists, as it came, and how to read what else it has */
   tools(): Promise<unknown[]>
   /** asks for a sign of life; why the conversation is over, if none comes in time */
   signOfLife(): Promise<Ending | undefined>
@@ -99,7 +100,11 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     client,
     library,
     work,
-    tools: () => toolsOf(client, timing.listMs),
+    async tools() {
+      const tools = await toolsOf(client, timing.listMs)
+      const names = new Set(tools.map(tool => nameSchema.safeParse(tool).data?.name))
+      return [...tools, ...offersOf(client.getServerCapabilities()).filter(({ name }) => !names.has(name))]
+    },
     async signOfLife() {
       const before = heard
       const patience = { timeout: timing.pingMs }
@@ -140,6 +145,7 @@ async function whyNotOpened(error: unknown, line: Line, options: SessionOptions)
   return new NotOpened(text, detail ?? line.lastWords(), isRefusal)
 }
 
+const nameSchema = z.object({ name: z.string() })
 const page = z.object({
   tools: z.array(z.unknown()).max(10_000),
   nextCursor: z.string().max(65_536).optional().catch(undefined),

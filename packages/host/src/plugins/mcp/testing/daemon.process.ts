@@ -9,7 +9,7 @@ const servers = lentServersSchema.parse({
   immortal: { command: [process.execPath, server, 'immortal'] },
 })
 const services = Object.entries(servers).map(([name, settings]) =>
-  createLentServer({ name, settings, environment: process.env, version: '1.0.0' }),
+  createLentServer({ name, settings, environment: process.env, version: '1.0.0', leaveFile: async () => '' }),
 )
 const log = pino({ level: 'silent' })
 

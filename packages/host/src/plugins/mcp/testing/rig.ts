@@ -10,6 +10,8 @@ import type { Timing } from '../timing.ts'
 /** A lent server as the host has it, with real processes, and short patience where a test has to wait for the end of it. */
 export interface Rig {
   service: Service
+  /** what it has left for agents */
+  files: ReadonlyMap<string, Buffer>
   /** lines that were logged as a warning or worse */
   warnings: string[]
   tool(name: string): LaterTool
@@ -46,11 +48,16 @@ export function lend(
 ): Rig {
   const servers = lentServersSchema.parse({ odd: { groups: 'all', ...settings } })
   if (!servers.odd) throw new Error('no server')
+  const files = new Map<string, Buffer>()
   const service = createLentServer({
     name: 'odd',
     settings: servers.odd,
     environment,
     version: '1.0.0',
+    leaveFile: async (folder, name, content) => {
+      files.set(name, content)
+      return `/${folder}/${name}`
+    },
     timing: { ...quick, ...timing },
   })
   begun.push(service)
@@ -79,6 +86,7 @@ export function lend(
   }
   return {
     service,
+    files,
     warnings,
     tool,
     async call(name, input = {}, context = {}) {
