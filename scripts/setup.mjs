@@ -68,6 +68,10 @@ const nodes = {
   folder: ['packages', 'testing', 'src', 'nodes'],
   what: 'the oldest and the newest Node that can run Hatchway',
 }
+const mcp = {
+  folder: ['packages', 'testing', 'src', 'mcp'],
+  what: 'the conformance suite of MCP',
+}
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -89,7 +93,7 @@ const purposes = {
   check: { folders: [tools, bench, claudeTypes, ...channels, ...peers] },
   test: {
     programs: tests,
-    folders: [tools, bench, claude, strangers, nodes, ...channels, ...peers],
+    folders: [tools, bench, claude, strangers, nodes, mcp, ...channels, ...peers],
     servers: ['synapse.mjs'],
   },
   torture: {
