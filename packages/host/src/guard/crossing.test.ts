@@ -485,6 +485,33 @@ const rows: Record<string, Row> = {
       await expectRequestNotTold()
     },
   },
+  'cards in the chat of another group (`approvalChat`)': {
+    async in() {
+      const live = await openForTest({ groups: { boss: { approvalChat: 'work@chat' } } })
+      const platform = await onPlatform(live)
+      const withMarker = () =>
+        live.host.store.messages({}).filter(({ jid, text }) => jid === 'work@chat' && text.includes(marker))
+      const told = await toldAfter(live, 'work', async () => {
+        await read(live, 'boss', 'read_page')
+        const id = send(live, 'boss', 'register_group', { ...newGroup, name: marker })
+        approvals(live).decide(await asked(live, id), { decision: 'deny', words: marker })
+        expect(await answered(live, 'boss', id)).toMatchObject({ ok: false, error: { code: 'denied' } })
+      })
+      // The card, and how it ended, are for the people there.
+      expect(withMarker()).toHaveLength(2)
+      expect(told).toContain('You had sent nothing yet.')
+      for (const { id, text } of withMarker()) {
+        const quote = { id: await delivered(live, id), text }
+        await platform.receive({ jid: 'work@chat', ...ann, text: 'why?', quote })
+        await platform.reacted({ jid: 'work@chat', ...ann, to: quote.id, emoji: '🎉' })
+      }
+      expect(heardBy(live, 'work')).toMatch(/why\?.*🎉/)
+      for (const words of [told, heardBy(live, 'work'), seenBy(live, 'work')])
+        expect(words).not.toContain(marker)
+      begin(live, 'work')
+      expect(taintOf(live, 'work')).toEqual({ corrupted: false, secret: false })
+    },
+  },
   '`sender`, as the name of a bot': {
     async in() {
       const live = await openForTest({ groups: { Work: { containsSecrets: true } } })
