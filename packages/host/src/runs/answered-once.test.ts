@@ -135,11 +135,13 @@ const openRig = (play: (agent: Agent, run: number) => void = () => {}) => {
     store.close()
     rmSync(data, { recursive: true })
   })
-  const say = (text: string) => {
+  const keep = (text: string) =>
     store.agents.receive({
       ...{ group: 'family', jid: 'family@chat', channel: 'test', externalId: null },
       ...{ sender: 'ada', senderName: 'Ada', text, status: 'waiting', createdAt: Date.now() },
     })
+  const say = (text: string) => {
+    keep(text)
     queue.kick()
   }
   return {
@@ -147,6 +149,7 @@ const openRig = (play: (agent: Agent, run: number) => void = () => {}) => {
     broken,
     failures,
     agents,
+    keep,
     say,
     queue: () => queue,
     texts: () => store.messages({ group: 'family' }).map(({ text }) => text),
@@ -200,7 +203,7 @@ const faults: readonly Fault[] = [
   inHost('in what the session tells the rest of the host', 'listeners'),
 ]
 
-describe.each(faults)('the disk fails $where', ({ where, begin, end }) => {
+describe.each(faults)('the disk fails $where', ({ begin, end }) => {
   test('while an answer is stored', async () => {
     const rig = openRig()
     rig.say('hello')
@@ -289,23 +292,49 @@ describe.each(faults)('the disk fails $where', ({ where, begin, end }) => {
     expect(rig.statuses()).toEqual(['used', 'used'])
   })
 
-  // Such a message answers nothing that would tell whether it was said before.
-  test.skipIf(where === databaseFaults.commitReport)(
-    'while a message in the middle of a turn is stored',
-    async () => {
-      const rig = openRig()
-      rig.say('hello')
-      await until(() => rig.agents.length === 1)
-      begin(rig)
-      rig.agents[0]?.tell({ type: 'message', text: answer })
-      await until(() => rig.failures.count > 0)
-      end(rig)
-      rig.agents[0]?.answer('done')
-      await until(() => rig.texts().includes('done'))
-      expect(rig.texts()).toEqual([answer, 'done'])
-    },
-  )
+  test('while a message in the middle of a turn is stored', async () => {
+    const rig = openRig()
+    rig.say('hello')
+    await until(() => rig.agents.length === 1)
+    begin(rig)
+    rig.agents[0]?.tell({ type: 'message', text: answer })
+    await until(() => rig.failures.count > 0)
+    end(rig)
+    rig.agents[0]?.answer('done')
+    await until(() => rig.texts().includes('done'))
+    expect(rig.texts()).toEqual([answer, 'done'])
+  })
 })
+
+describe.each([inDatabase('commit'), inDatabase('commitReport')])(
+  'the disk fails $where',
+  ({ begin, end }) => {
+    test('while it is noted what a run, and then its agent, is given', async () => {
+      const rig = openRig()
+      const saying = async (text: string) => {
+        const { count } = rig.failures
+        rig.keep(text)
+        begin(rig)
+        rig.queue().kick()
+        await until(() => rig.failures.count > count)
+        end(rig)
+      }
+      await saying('one')
+      await until(() => rig.agents.length === 1)
+      rig.agents[0]?.answer('to 1')
+      await rig.quiet()
+      await saying('two')
+      await until(() => rig.statuses()[1] === 'given')
+      rig.agents[0]?.tell(
+        { type: 'used', inputs: [inputId(2)] },
+        { type: 'result', text: 'to 2', session_id: null },
+      )
+      await until(() => rig.texts().length === 2)
+      expect(rig.texts()).toEqual(['to 1', 'to 2'])
+      expect(rig.runs()).toHaveLength(1)
+    })
+  },
+)
 
 test('what an agent has under way when a person stops it is not said after the stop', async () => {
   const rig = openRig()

@@ -32,8 +32,7 @@ export interface AgentStore extends IncomingStore, RunStore, OccurrenceStore {
   /**
    * A turn has ended: what it used, its session and what it says become durable together. false, and nothing is
    * done, if the run has ended: last words of a run that was given up are not said. A run that is not
-   * known is the host itself, which answers what waits. If everything that it answers has its answer already, it is the
-   * same turn once more, and its message is not said again.
+   * known is the host itself, which answers what waits.
    */
   finishTurn(turn: {
     runId: string
@@ -98,11 +97,9 @@ export function createAgentTables(
       atomically(() => {
         if (runs.store.run(runId) === undefined) incoming.markGiven(usedIds, runId)
         else if (!runs.noteTurn(runId, sessionId, message?.text ?? null)) return false
-        const used = incoming.markUsed(usedIds, runId)
+        incoming.markUsed(usedIds, runId)
         if (keepSession && sessionId !== null) runs.putSession(group, sessionId)
-        // Whatever it answers has its answer: this turn was stored before, and only looked as if it was not.
-        const isRepeated = usedIds.length > 0 && used === 0
-        if (message && !isRepeated) insertMessage(message)
+        if (message) insertMessage(message)
         return true
       }),
     addUsage: usage =>

@@ -51,8 +51,7 @@ export interface IncomingTable {
   /** inside a transaction that is open already */
   insert: IncomingStore['receive']
   markGiven(ids: readonly number[], runId: string): void
-  /** how many of these the run had, and had not used before */
-  markUsed(ids: readonly number[], runId: string): number
+  markUsed: IncomingStore['use']
   /** what was said beside the agent counts as used */
   forgetContext(folder: string): void
   forgetGroup(folder: string): void
@@ -94,15 +93,13 @@ export function createIncomingTable(
     const last = incomingTable.maybe(sql('SELECT * FROM incoming WHERE id = ?').get(ids.at(-1) ?? 0))
     if (last) threads.enter(last.group, last.jid, last.thread)
   }
-  const markUsed = (ids: readonly number[], runId: string): number => {
-    if (ids.length === 0) return 0
+  const markUsed = (ids: readonly number[], runId: string) => {
+    if (ids.length === 0) return
     const use = sql("UPDATE incoming SET status = 'used' WHERE id = ? AND run_id = ? AND status = 'given'")
-    let used = 0
-    for (const id of ids) used += Number(use.run(id, runId).changes)
+    for (const id of ids) use.run(id, runId)
     sql(
       "UPDATE incoming SET status = 'used' WHERE run_id = ? AND status = 'given' AND calls = 0 AND id < ?",
     ).run(runId, Math.max(...ids))
-    return used
   }
 
   const store: IncomingStore = {
@@ -153,7 +150,7 @@ export function createIncomingTable(
         .all()
         .map(row => String(row.group_folder)),
     give: (ids, runId) => atomically(() => markGiven(ids, runId)),
-    use: (ids, runId) => atomically(() => void markUsed(ids, runId)),
+    use: (ids, runId) => atomically(() => markUsed(ids, runId)),
     giveBack: runId =>
       atomically(
         () =>

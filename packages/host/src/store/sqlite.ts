@@ -173,12 +173,15 @@ function connect(database: DatabaseSync, commits: StoreOptions['commits']): Conn
   const begin = database.prepare('BEGIN IMMEDIATE')
   const commit = database.prepare('COMMIT')
   const rollback = database.prepare('ROLLBACK')
+  const numbers = numberCommits(database)
   const forgetting: (() => void)[] = []
 
-  const takeBack = () => {
+  /** whether there was nothing to take back, as the commit was made in spite of the error */
+  const takeBack = (): boolean => {
     try {
       rollBack(() => rollback.run())
       for (const forget of forgetting) forget()
+      return numbers.isStored()
     } catch (cause) {
       throw new StoreFailure('the database could not be set back', { cause })
     }
@@ -186,16 +189,18 @@ function connect(database: DatabaseSync, commits: StoreOptions['commits']): Conn
   return {
     sql: preparedOnce(database),
     atomically(work) {
-      let result: ReturnType<typeof work>
+      let done: { result: ReturnType<typeof work> } | undefined
       try {
         begin.run()
-        result = work()
+        const result = work()
+        numbers.next()
+        done = { result }
         commit.run()
       } catch (error) {
         const isFailing = isStorageFailure(error)
         if (isFailing) commits?.failed('a commit', error)
-        takeBack()
-        throw isFailing ? new StoreFailure(error.message, { cause: error }) : error
+        const isMade = takeBack()
+        if (!isMade || !done) throw isFailing ? new StoreFailure(error.message, { cause: error }) : error
       }
       // The work is durable. An error from here on must not reach the caller, who would do the same work once more.
       try {
@@ -203,9 +208,34 @@ function connect(database: DatabaseSync, commits: StoreOptions['commits']): Conn
       } catch (error) {
         commits?.failed('noting a commit', error)
       }
-      return result
+      return done.result
     },
     onRollback: forget => void forgetting.push(forget),
+  }
+}
+
+/**
+ * Numbers the commits that change something, in the database itself. So it is known whether a commit was made, also where
+ * COMMIT reports an error for one that is durable: its work must not be done once more.
+ */
+function numberCommits(database: DatabaseSync): { next(): void; isStored(): boolean } {
+  const note = database.prepare(
+    `INSERT INTO meta SELECT 'commits', ? WHERE total_changes() > ?
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value RETURNING total_changes() AS changes`,
+  )
+  const stored = database.prepare("SELECT value FROM meta WHERE key = 'commits'")
+  const read = () => Number(stored.get()?.value ?? 0)
+  let last = read()
+  let changes = 0
+  return {
+    next() {
+      const noted = note.get(String(last + 1), changes)
+      if (!noted) return
+      last++
+      // Noting it is a change, too.
+      changes = Number(noted.changes) + 1
+    },
+    isStored: () => read() === last,
   }
 }
 
