@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { globSync, readFileSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'
 
@@ -6,14 +8,18 @@ import { configDefaults, defineConfig } from 'vitest/config'
  * The tests make a million files. In memory, where there is room, they cost the same on every machine; some disks take
  * ten times as long for a while after many files were deleted.
  */
-function roomyFolder(): Record<string, string> {
+function roomyFolder(): string {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm')
-    return bavail * bsize > 4 * 1024 ** 3 ? { TMPDIR: '/dev/shm' } : {}
+    if (bavail * bsize > 4 * 1024 ** 3) return '/dev/shm'
   } catch {
-    return {}
+    // Not on this machine.
   }
+  return tmpdir()
 }
+
+/** Of this run alone, and short: paths of sockets may have 107 bytes. `leftovers.ts` makes it, and looks what stays in it. */
+const temporaryFolder = join(roomyFolder(), `hw${process.pid}-${randomBytes(2).toString('hex')}`)
 
 const all = ['packages/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/*.test.ts']
 
@@ -33,7 +39,12 @@ export default defineConfig({
       { extends: true, test: { name: 'sharing', include: sharing, isolate: false } },
       {
         extends: true,
-        test: { name: 'alone', include: all, exclude: [...configDefaults.exclude, ...sharing] },
+        test: {
+          name: 'alone',
+          include: all,
+          exclude: [...configDefaults.exclude, ...sharing],
+          globalSetup: 'packages/testing/src/leftovers.ts',
+        },
       },
     ],
     // Tests start the program as people do: from the bundle.
@@ -42,7 +53,7 @@ export default defineConfig({
     // Twice as many as cores: the proofs wait for daemons, sandboxes and browsers most of their time.
     maxWorkers: 4,
     env: {
-      ...roomyFolder(),
+      TMPDIR: temporaryFolder,
       // For processes that tests start from the sources. The command line has one of its own, for its own settings of the
       // engine: with others, what is found there is thrown away.
       TEST_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'tests'),

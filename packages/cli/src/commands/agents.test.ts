@@ -113,7 +113,8 @@ test.each([
   const config = join(folder, 'hatchway.config.mjs')
   writeFileSync(config, `export default ${before}\n`)
   const from = release(folder, { version: '1.0.0', program: starts })
-  const { code, out } = await node([bin, 'agents', 'add', 'claude', '--config', config, '--from', from])
+  const options = ['--config', config, '--data', join(folder, 'data'), '--from', from]
+  const { code, out } = await node([bin, 'agents', 'add', 'claude', ...options])
   expect(code).toBe(0)
   expect(out).toContain(
     after === undefined ? "  agents: { driver: 'claude' }," : `agents.driver is claude in ${config}.`,

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -94,7 +94,9 @@ test('closing ends what is at work', async () => {
 })
 
 test('a polite one answers first, and puts away what it has open', async () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'hatchway-thread-')), 'ended')
+  const folder = mkdtempSync(join(tmpdir(), 'hatchway-thread-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'ended')
   const { thread } = open({ endsPolitely: true, workerData: file })
   const answer = thread.ask('hello')
   await thread.close()

@@ -1,19 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../base/pause.ts'
 import { platform } from '../../base/platform.ts'
-import { lend, oddServer, type Rig, script } from './testing/rig.ts'
+import { lend, oddServer, type Rig, script, temporaryFolder } from './testing/rig.ts'
 
 /** Programs that do not do what a server should. Each is a real process. */
 
 const odd = { command: [process.execPath, oddServer] }
-const fresh = () => join(mkdtempSync(join(tmpdir(), 'lent-')), 'file')
+const fresh = () => join(temporaryFolder(), 'file')
 const appears = (file: string) => until(20_000, () => existsSync(file))
 const isRunning = (pid: number) => platform.processes().some(entry => entry.pid === pid)
 const ends = (pid: number) => until(20_000, () => !isRunning(pid))

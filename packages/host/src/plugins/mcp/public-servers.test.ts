@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { everythingServer, filesystemServer, lend, type Rig, steps } from './testing/rig.ts'
+import { everythingServer, filesystemServer, lend, type Rig, steps, temporaryFolder } from './testing/rig.ts'
 
 /** Two servers that anybody can have from npm, as they are. */
 
@@ -174,7 +173,7 @@ async function freePort(): Promise<number> {
 
 describe('server-filesystem over stdio', () => {
   test('reads and writes in the folder it was given, and says no to the rest', async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lent-')))
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'note.txt'), 'from the host')
     const rig = lend({ command: process.execPath, args: [filesystemServer, folder] })
     await rig.up()
@@ -189,7 +188,7 @@ describe('server-filesystem over stdio', () => {
   })
 
   test('only the tools that are named are lent, each as it is set', async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lent-')))
+    const folder = temporaryFolder()
     const rig = lend({
       command: [process.execPath, filesystemServer, folder],
       groups: ['family'],

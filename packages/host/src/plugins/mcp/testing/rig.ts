@@ -1,6 +1,9 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import { afterEach } from 'vitest'
+import { afterEach, onTestFinished } from 'vitest'
 import { backoff } from '../../../base/retry.ts'
 import type { LaterTool, Service, ServiceContext, Step } from '../../../commands/service-tools.ts'
 import { createLentServer } from '../lent-server.ts'
@@ -34,6 +37,13 @@ const quick: Partial<Timing> = {
   graceMs: 1000,
   pauseMs: backoff({ firstMs: 10, longestMs: 50 }),
   settleMs: 20,
+}
+
+/** It goes once the servers of the test have ended. */
+export function temporaryFolder(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hatchway-lent-')))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
 }
 
 const begun: Service[] = []
