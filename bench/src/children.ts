@@ -159,8 +159,13 @@ export const startProgram = async (
 }
 
 /** A program that reads its orders on standard input, tells what it does line by line, and ends with its input. */
-export const startPiped = (path: string, args: readonly string[], onLine: (line: string) => void) => {
-  const child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+export const startPiped = (
+  path: string,
+  args: readonly string[],
+  onLine: (line: string) => void,
+  env: Readonly<Record<string, string>> = {},
+) => {
+  const child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...env } })
   const { exited, tail } = track(child)
   let rest = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -172,6 +177,7 @@ export const startPiped = (path: string, args: readonly string[], onLine: (line:
   return {
     pid: child.pid ?? 0,
     say: (text: string) => child.stdin.write(text),
+    close: () => child.stdin.end(),
     gone: exited.then(() => new Error(`${path} ended: ${tail()}`)),
     async end() {
       child.stdin.end()

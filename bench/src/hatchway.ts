@@ -16,6 +16,10 @@ export interface AgentSettings {
   sandbox: SandboxName
   /** 0: a session ends with its answer, and every message begins a new one */
   idleMs: number
+  /** left out: as usual */
+  atOnce?: number
+  /** where the model of the driver `assistant` is served; left out: the concierge, which needs none */
+  model?: string
 }
 
 export interface HatchwayOptions {
@@ -47,8 +51,13 @@ const oneOf = <T extends string>(value: unknown, choices: readonly T[]): T => {
 export const asSandboxName = (value: unknown): SandboxName => oneOf(value, sandboxNames)
 
 const asAgentSettings = (value: unknown): AgentSettings => {
-  const { sandbox, idleMs } = asFields(value)
-  return { sandbox: asSandboxName(sandbox), idleMs: asNumber(idleMs) }
+  const { sandbox, idleMs, atOnce, model } = asFields(value)
+  return {
+    sandbox: asSandboxName(sandbox),
+    idleMs: asNumber(idleMs),
+    ...(atOnce === undefined ? {} : { atOnce: asNumber(atOnce) }),
+    ...(model === undefined ? {} : { model: asText(model) }),
+  }
 }
 
 export const asHatchwayOptions = (value: unknown): HatchwayOptions => {

@@ -20,8 +20,9 @@ const echoService = fileURLToPath(new URL('./echo.service.ts', import.meta.url))
 const unlimited = Number.MAX_SAFE_INTEGER
 
 /** Nothing from a file or the environment of whoever runs the benchmark may change what is measured. */
-export const configOf = ({ data, durability, quotas, agents, services }: HatchwayOptions) =>
-  host.loadConfig({
+export const configOf = ({ data, durability, quotas, agents, services }: HatchwayOptions) => {
+  const { model, ...chosen } = agents ?? {}
+  return host.loadConfig({
     data,
     cwd: data,
     env: {},
@@ -29,7 +30,8 @@ export const configOf = ({ data, durability, quotas, agents, services }: Hatchwa
       durability,
       logLevel: 'warn',
       // Rows about the hatch measure nothing else.
-      agents: agents === undefined ? { enabled: 'no' } : { enabled: 'yes', ...agents },
+      agents: agents === undefined ? { enabled: 'no' } : { enabled: 'yes', ...chosen },
+      ...(model === undefined ? {} : { model: { provider: 'compatible', name: 'stand-in', url: model } }),
       web: { enabled: 'no' },
       ...(services ? { services: { plugins: [echoService] } } : {}),
       ...(quotas === 'unlimited'
@@ -37,6 +39,7 @@ export const configOf = ({ data, durability, quotas, agents, services }: Hatchwa
         : {}),
     },
   })
+}
 
 export const registerGroups = async (options: HatchwayOptions): Promise<void> => {
   // each registration is a commit of its own; that they survive a power loss is not what is measured

@@ -11,6 +11,7 @@ import type { Row, RowResult } from './row.ts'
 import { channels } from './rows/channels.ts'
 import { chat } from './rows/chat.ts'
 import { consoleRow } from './rows/console.ts'
+import { crowd } from './rows/crowd.ts'
 import { drain } from './rows/drain.ts'
 import { flow } from './rows/flow.ts'
 import { growth } from './rows/growth.ts'
@@ -38,6 +39,7 @@ const rows: readonly Row[] = [
   channels,
   mcp,
   session,
+  crowd,
   recall,
   methodsRow,
   growth,
