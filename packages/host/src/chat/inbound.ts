@@ -273,7 +273,9 @@ export function createInbound(options: {
   }
 
   return {
-    receive(channel, message) {
+    receive(channel, given) {
+      // A name is as long as its bearer likes, and is kept with all that they say.
+      const message = { ...given, senderName: given.senderName.slice(0, longestName).toWellFormed() }
       const decided = decide(channel, message)
       if (decided) return decided
       const admitted = admit(channel, message)

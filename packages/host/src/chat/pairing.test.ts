@@ -47,6 +47,16 @@ test('a name cannot say more than it is', async () => {
   expect(lines[2]).toContain(code())
 })
 
+test('a name or an address of any length costs nobody more than a few lines', async () => {
+  const { ask, said, store } = await open()
+  ask('42', { senderName: '\n'.repeat(1_000_000) })
+  ask('9'.repeat(5000))
+  const [row, ...more] = store.chats.pairings()
+  expect(more).toEqual([])
+  expect(row?.senderName).toHaveLength(100)
+  expect(said('chat:main').map(({ text }) => text.length < 1000)).toEqual([true])
+})
+
 test('the operator is told of letters and addresses that look like others', async () => {
   const { ask, said, store } = await open()
   store.transaction(transaction => transaction.insertGroup(groupOf('family', { jid: 'phone:paul' })))

@@ -39,6 +39,8 @@ const openAtMost = 50
 const openForMs = 7 * 86_400_000
 /** chats that were let in or refused; one that is forgotten may ask again */
 const settledAtMost = 1000
+/** what the route to let somebody in takes */
+const longestAddress = 1000
 const outsiders = { corrupted: true, secret: false } as const
 const spoken = /^(pair|refuse)\s+([A-Za-z0-9-]{4,12})(?:\s+(\S+))?(?:\s+(\S.*))?$/i
 
@@ -78,6 +80,7 @@ export function createPairing(options: PairingOptions): Pairing {
 
   const pairing: Pairing = {
     asked(channel, said) {
+      if (said.jid.length > longestAddress || said.sender.length > longestAddress) return
       // In a group of people, what they say to each other is no question for us.
       const known = chats.known(said.jid)
       const isGroup = known?.isGroup ?? false

@@ -32,7 +32,7 @@ export const inFull = (entry: string, ownPlatform: string): string =>
   entry === operator || withPlatform.test(entry) ? entry : `${ownPlatform}:${entry}`
 
 /** Folders are told apart without case, and so are they here: what is overlooked would not count. */
-const settingsFor = ({ groups }: Pick<Config, 'groups'>, folder: string) =>
+export const settingsFor = ({ groups }: Pick<Config, 'groups'>, folder: string) =>
   Object.entries(groups)
     .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
     .map(([, settings]) => settings)

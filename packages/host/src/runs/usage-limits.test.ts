@@ -58,6 +58,16 @@ test('a group’s limit stops that group alone, after a warning, and is over wit
   expect(meter().reached('a')).toBeUndefined()
 })
 
+test('a limit counts for its group however the folder is written', () => {
+  const { meter, use, restart } = rig({ groups: { Family: { limits: { tokensPerDay: 100 } } } })
+  use('family', 100)
+  expect(meter().reached('family')).toMatchObject({ cause: 'limit_reached' })
+  restart()
+  expect(meter().states()).toMatchObject([{ folder: 'Family', used: 100 }])
+  meter().raise('FAMILY', 2)
+  expect(meter().reached('family')).toBeUndefined()
+})
+
 test('the limit of all groups together counts what each has used, by month too, and in money', () => {
   const { meter, use } = rig(
     {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { settingsFor } from '../chat/people.ts'
 import { costOf, type UsageLimits } from '../config/usage.ts'
 import type { Config } from '../config.ts'
 import type { Usage } from '../store/types.ts'
@@ -38,6 +39,8 @@ interface Sums {
 
 const nearly = 0.8
 const everybody = ''
+/** Folders are told apart without case. */
+const scopeOf = (folder: string) => folder.toLowerCase()
 const raisedKey = 'usage limits raised'
 const raisedSchema = z.object({ day: z.string(), factors: z.record(z.string(), z.number()) })
 
@@ -60,7 +63,9 @@ export function createUsageMeter(options: {
   const { config, store, now } = options
   const { prices, currency } = config.usage
   const limitsOf = (folder: string): UsageLimits =>
-    (folder === everybody ? config.usage.limits : config.groups[folder]?.limits) ?? {}
+    folder === everybody
+      ? config.usage.limits
+      : Object.assign({}, ...settingsFor(config, folder).map(({ limits }) => limits))
   const limited = [everybody, ...Object.keys(config.groups)].filter(folder =>
     Object.values(limitsOf(folder)).some(most => most !== undefined),
   )
@@ -71,7 +76,7 @@ export function createUsageMeter(options: {
   const count = (usage: Usage) => {
     const tokens = usage.inputTokens + usage.outputTokens
     const cost = costOf(prices, usage) ?? 0
-    for (const scope of [everybody, usage.group]) {
+    for (const scope of [everybody, scopeOf(usage.group)]) {
       const sum = sums.get(scope) ?? { tokensPerDay: 0, tokensPerMonth: 0, costPerDay: 0, costPerMonth: 0 }
       sum.tokensPerMonth += tokens
       sum.costPerMonth += cost
@@ -98,8 +103,8 @@ export function createUsageMeter(options: {
     return (Object.keys(names) as (keyof UsageLimits)[]).flatMap(limit => {
       const most = limits[limit]
       if (most === undefined) return []
-      const used = sums.get(folder)?.[limit] ?? 0
-      return [{ folder: folder || undefined, limit, used, most: most * (factors[folder] ?? 1) }]
+      const used = sums.get(scopeOf(folder))?.[limit] ?? 0
+      return [{ folder: folder || undefined, limit, used, most: most * (factors[scopeOf(folder)] ?? 1) }]
     })
   }
   const worded = ({ folder, limit, most }: LimitState): string => {
@@ -124,7 +129,7 @@ export function createUsageMeter(options: {
     near: folder => first(folder, nearly, 'limit_near'),
     raise(folder, factor) {
       readToday()
-      const scope = folder ?? everybody
+      const scope = scopeOf(folder ?? everybody)
       factors = { ...factors, [scope]: (factors[scope] ?? 1) * factor }
       store.setMeta(raisedKey, JSON.stringify({ day, factors }))
     },

@@ -7,7 +7,7 @@ import { type ApiTrack, createOutcome } from './outcome.ts'
 import { failing, noCredit, rateLimited, refuse, unreachable } from './refusals.ts'
 import { createKeyFilter, headersOfAnswer, type ModelRequest, type Refusal } from './request.ts'
 import { createUpstream, unusable } from './upstream.ts'
-import { type ModelUsage, readUsage, type UsageReader } from './usage.ts'
+import { bytesPerToken, type ModelUsage, modelName, readUsage, type UsageReader } from './usage.ts'
 
 interface AnsweringOptions {
   url: string
@@ -119,6 +119,12 @@ function createExchange(options: AnsweringOptions) {
   return (response: ServerResponse, wanted: ModelRequest, body: Body) =>
     new Promise<Failure | undefined>(resolve => {
       const asked = ask(wanted, body.bytes)
+      const about = {
+        begun: performance.now(),
+        bytes: body.bytes.length,
+        model: modelIn(wanted.path) ?? body.model,
+      }
+      let isGivenUp = false
       let usage: UsageReader | undefined
       let unheard: NodeJS.Timeout | undefined
 
@@ -132,21 +138,31 @@ function createExchange(options: AnsweringOptions) {
         if (response.headersSent) response.destroy()
         resolve(failure)
       }
+      /** The API may go on, and wants to be paid. */
+      const giveUp = () => {
+        isGivenUp = asked.writableFinished && wanted.content !== undefined && !counting.test(wanted.path)
+        asked.destroy()
+      }
       const onGone = () => {
         if (response.writableFinished) return
-        unheard = setTimeout(() => asked.destroy(), options.unheardMs)
+        unheard = setTimeout(giveUp, options.unheardMs)
         // Neither it nor its answer keeps a host from ending.
         unheard.unref()
         asked.socket?.unref()
         endUnheard()
       }
       response.on('close', onGone)
-      asked.on('timeout', () => fail(notReached('the model did not answer in time', false)))
+      asked.on('timeout', () => {
+        giveUp()
+        fail(notReached('the model did not answer in time', false))
+      })
       asked.on('error', error => fail(notReached(error.message, true, codeOf(error))))
       asked.on('close', () => {
         clearTimeout(unheard)
         response.off('close', onGone)
-        if (usage) count(usage.result())
+        const told = usage?.result()
+        if (isGivenUp) count(atLeast(told, about))
+        else if (told) count(told)
         resolve(undefined)
       })
       asked.on('response', incoming => {
@@ -161,6 +177,29 @@ function createExchange(options: AnsweringOptions) {
       })
     })
 }
+
+/** what costs nothing */
+const counting = /(\/count_tokens|:countTokens)(\?|$)/
+const modelIn = (path: string): string | undefined => /\/models\/([^/:]+):/.exec(path)?.[1]
+
+/**
+ * Of a request that we gave up before the API had said what it costs. Roughly, but not nothing: a sandbox could hang up each
+ * time, and no limit would ever be reached.
+ */
+function atLeast(
+  told: ModelUsage | undefined,
+  { begun, bytes, model }: { begun: number; bytes: number; model: string },
+): ModelUsage {
+  const seconds = (performance.now() - begun) / 1000
+  return {
+    model: told?.model || modelName(model),
+    inputTokens: told?.inputTokens || Math.ceil(bytes / bytesPerToken),
+    outputTokens: told?.outputTokens || Math.ceil(seconds * tokensPerSecond),
+    cachedTokens: told?.cachedTokens ?? 0,
+  }
+}
+/** of a usual model */
+const tokensPerSecond = 50
 
 /** What the API says while it does not serve us; undefined: it broke off, which is an error of its own. */
 async function busyFailure(path: string, incoming: IncomingMessage): Promise<Failure | undefined> {

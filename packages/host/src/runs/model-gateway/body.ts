@@ -11,6 +11,8 @@ const firstBytes = 16_384
 
 export interface Body {
   bytes: Buffer
+  /** the model that is asked for in it, as far as it says so */
+  model: string
   /** it is answered, and no longer kept; may be called again */
   release(): void
 }
@@ -34,7 +36,7 @@ export function createBodyReader(limits: {
         bytes = Buffer.alloc(0)
         body.bytes = bytes
       }
-      const body: Body = { bytes, release }
+      const body: Body = { bytes, model: '', release }
       const stop = (refusal: Refusal) => {
         request.removeAllListeners('data')
         request.pause()

@@ -2,7 +2,7 @@ import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { createThread, ThreadFailed } from '../../base/thread.ts'
 import { contentFor, type RuledContent } from './content.ts'
 
-type Checked = { bytes: Uint8Array } | { problem: string }
+type Checked = { bytes: Uint8Array; model: string } | { problem: string }
 
 export interface ContentCheck {
   check(bytes: Uint8Array, kind: RuledContent): Promise<Checked>

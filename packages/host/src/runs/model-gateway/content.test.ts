@@ -43,6 +43,18 @@ test.each<[RuledContent, object]>([
     'completions',
     said({ type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA' } }),
   ],
+  [
+    'completions',
+    said({ type: 'text', text: page }, { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }),
+  ],
+  [
+    'responses',
+    {
+      input: [
+        { role: 'assistant', content: [{ type: 'output_text', text: page, annotations: [{ url: page }] }] },
+      ],
+    },
+  ],
   ['responses', { input: page, store: false, include: ['reasoning.encrypted_content'] }],
   [
     'responses',
@@ -104,6 +116,26 @@ test.each<[RuledContent, object]>([
   ['responses', { input: [{ type: 'computer_call_output', output: { image_url: page } }] }],
   ['generate', { tools: [{ googleSearch: {} }] }],
   ['generate', { tools: [{ functionDeclarations: [], urlContext: {} }] }],
+  // Google's API takes one thing for a list of one.
+  ['generate', { tools: { googleSearch: {} } }],
+  ['generate', { contents: { parts: { functionResponse: { parts: { file_data: { file_uri: page } } } } } }],
+  ['messages', { tools: { type: 'web_fetch_20260318', name: 'web_fetch' } }],
+  [
+    'messages',
+    { messages: { role: 'user', content: { type: 'image', source: { type: 'url', url: page } } } },
+  ],
+  ['completions', { messages: { role: 'user', content: { type: 'image_url', image_url: page } } }],
+  ['responses', { input: { role: 'user', content: { type: 'input_image', image_url: page } } }],
+  // Other servers have other names for what they fetch.
+  ['completions', said({ type: 'document_url', document_url: page })],
+  ['completions', said({ type: 'input_audio', input_audio: page })],
+  ['completions', said({ type: 'input_audio', input_audio: { data: page, format: 'wav' } })],
+  ['completions', said({ type: 'video', video: ['data:image/png,x', ` ${page}`] })],
+  ['completions', { model: 'openai/gpt-5:online:nitro', messages: [] }],
+  ['completions', { model: 'gpt-4o-mini-search-preview-2025-03-11', messages: [] }],
+  ['completions', { model: 'perplexity/sonar-pro', messages: [] }],
+  ['responses', { model: 'openai/gpt-5:online' }],
+  ['responses', { model: 'o4-mini-deep-research' }],
   ['generate', { cachedContent: 'cachedContents/1' }],
   ['generate', part({ fileData: { fileUri: page } })],
   ['generate', { contents: { parts: { file_data: { file_uri: page } } } }],

@@ -16,7 +16,9 @@ type ContentRules = (body: Fields) => Problem
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+/** Some APIs take a single thing for a list of one. */
+const listOf = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : isFields(value) ? [value] : []
 const setOf = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/))
 const shown = (name: string) => (/^[\w.:-]{1,60}$/.test(name) ? `\`${name}\`` : 'an unknown name')
 
@@ -85,12 +87,14 @@ const completionsFields =
   think thinking enable_thinking chat_template_kwargs cache_prompt options keep_alive usage provider transforms`)
 const completionsTools = setOf('function custom')
 
+/** OpenRouter's way of adding a web search to any model; models of OpenAI, Perplexity and Groq that search by themselves. */
+const searching = /:online\b|(^|\/)(sonar|compound)(-|:|$)|-search-(preview|api)|-deep-research/i
+const searchProblem = ({ model }: Fields): Problem =>
+  typeof model === 'string' && searching.test(model) ? 'models that search the web' : undefined
+
 const completions: ContentRules = body =>
   unknownField(body, completionsFields) ??
-  // OpenRouter's way of adding a web search to any model.
-  (typeof body.model === 'string' && /:online$/i.test(body.model)
-    ? 'models that search the web'
-    : undefined) ??
+  searchProblem(body) ??
   toolProblem(body.tools, ({ type }) => typeof type === 'string' && completionsTools.has(type)) ??
   partsProblem(listOf(body.messages).flatMap(message => (isFields(message) ? listOf(message.content) : [])))
 
@@ -110,16 +114,12 @@ const responses: ContentRules = body => {
   const items = listOf(body.input).filter(isFields)
   return (
     unknownField(body, responsesFields) ??
+    searchProblem(body) ??
     toolProblem(body.tools, isResponsesTool) ??
     (items.some(({ type }) => type === 'item_reference')
       ? 'items that are kept by the provider'
       : undefined) ??
-    partsProblem(
-      items.flatMap(({ content, output }) => [
-        ...listOf(content),
-        ...(Array.isArray(output) ? output : [output]),
-      ]),
-    )
+    partsProblem(items.flatMap(({ content, output }) => [...listOf(content), ...listOf(output)]))
   )
 }
 
@@ -140,7 +140,15 @@ function partProblem(part: Fields): Problem {
   for (const data of [part.file_data, file.file_data])
     if (typeof data === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(data) && !isInline(data))
       return fetched('content by its address')
-  return undefined
+  return holdsAddress(part) ? fetched('content by its address') : undefined
+}
+
+/** What is said may speak of addresses. One in any other field, whatever its name, is there to be fetched. */
+const wordFields = setOf('text refusal thinking reasoning summary arguments title annotations citations')
+function holdsAddress(value: unknown): boolean {
+  if (typeof value === 'string') return /^\s*[a-z][a-z0-9+.-]*:\/\//i.test(value)
+  if (Array.isArray(value)) return value.some(holdsAddress)
+  return isFields(value) && Object.keys(value).some(key => !wordFields.has(key) && holdsAddress(value[key]))
 }
 
 /** https://ai.google.dev/api/generate-content */
@@ -154,15 +162,12 @@ const generate: ContentRules = body =>
   toolProblem(body.tools, tool =>
     Object.keys(tool).every(key => generateTools.has(key) || !isSet(tool[key])),
   ) ??
-  googlePartsProblem([
-    ...listOf(body.contents),
-    ...[body.contents, body.systemInstruction, body.system_instruction],
-  ])
+  googlePartsProblem([...listOf(body.contents), ...[body.systemInstruction, body.system_instruction]])
 
 const googlePartsProblem = (holders: readonly unknown[]): Problem =>
   first(
     holders.filter(isFields).flatMap(({ parts }) =>
-      (Array.isArray(parts) ? parts : [parts]).map(part => {
+      listOf(parts).map(part => {
         if (!isFields(part)) return undefined
         if (isSet(part.fileData) || isSet(part.file_data)) return fetched('content by its address')
         return googlePartsProblem([part.functionResponse, part.function_response])
@@ -187,7 +192,10 @@ const withUsage = (body: Fields): Fields =>
     : body
 
 /** The body that we send instead of the sandbox's: what was checked, and nothing that another parser might see in it. */
-export function contentFor(bytes: Uint8Array, kind: RuledContent): { bytes: Buffer } | { problem: string } {
+export function contentFor(
+  bytes: Uint8Array,
+  kind: RuledContent,
+): { bytes: Buffer; model: string } | { problem: string } {
   try {
     const body: unknown = JSON.parse(
       Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
@@ -195,7 +203,8 @@ export function contentFor(bytes: Uint8Array, kind: RuledContent): { bytes: Buff
     if (!isFields(body)) return { problem: 'The body has to be a JSON object.' }
     const problem = contentRules[kind](body)
     if (problem !== undefined) return { problem: `The host does not forward ${problem}.` }
-    return { bytes: Buffer.from(JSON.stringify(kind === 'completions' ? withUsage(body) : body)) }
+    const model = typeof body.model === 'string' ? body.model : ''
+    return { bytes: Buffer.from(JSON.stringify(kind === 'completions' ? withUsage(body) : body)), model }
   } catch (error) {
     if (error instanceof SyntaxError) return { problem: 'The body is not JSON.' }
     if (error instanceof RangeError) return { problem: 'The body is nested too deeply.' }

@@ -3,6 +3,9 @@ import type { ModelProblem } from './health.ts'
 /** Names that agents choose are repeated only if they look like names. */
 const unknownModel = /"message" ?: ?"(?:model: ?|[^"]{0,40}?model [`'])([A-Za-z0-9][\w.:@/-]{0,99})["`']/
 const errorBytes = 4096
+/** In fields of their own: APIs repeat what an agent has sent in their messages, where its quotes are escaped. */
+const invalidKey = /"reason"\s*:\s*"API_KEY_INVALID"/
+const noCredit = /"(code|type)"\s*:\s*"insufficient_quota"|"message"\s*:\s*"Your credit balance/
 
 /** What an answer says about the model API. Only errors are read, and only their beginning. */
 export interface Outcome {
@@ -20,13 +23,8 @@ export function createOutcome(path: string, status: number): Outcome {
       if (status >= 400 && text.length < errorBytes) text += chunk.toString('latin1')
     },
     problem(): ModelProblem | undefined {
-      if (status === 401 || (status === 400 && /API_KEY_INVALID/.test(text))) return { cause: 'key_refused' }
-      if (
-        status === 402 ||
-        (status === 400 && /credit balance/.test(text)) ||
-        /insufficient_quota/.test(text)
-      )
-        return { cause: 'no_credit' }
+      if (status === 401 || (status === 400 && invalidKey.test(text))) return { cause: 'key_refused' }
+      if (status === 402 || noCredit.test(text)) return { cause: 'no_credit' }
       if (status === 429) return { cause: 'rate_limited' }
       if (status >= 500) return { cause: 'failing', code: String(status) }
       if (status !== 404 || !isTurn) return undefined

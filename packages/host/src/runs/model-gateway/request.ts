@@ -65,7 +65,8 @@ const paths: Record<ModelApi, string> = {
 export type Manner = Pick<ChosenModel, 'apis' | 'keyHeader'>
 const anyManner: Manner = { apis: modelApis, keyHeader: undefined }
 
-const parameter = /^(beta|limit|after_id|before_id|alt)=[A-Za-z0-9._:-]{1,128}$/
+/** Another `alt` than these has Google answer in a form in which nobody reads what it cost. */
+const parameter = /^((beta|limit|after_id|before_id)=[A-Za-z0-9._:-]{1,128}|alt=(sse|json))$/
 
 const jsonType = 'application/json'
 const printable = /^[\x20-\x7e]{1,512}$/

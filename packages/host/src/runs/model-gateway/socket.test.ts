@@ -360,6 +360,22 @@ test('an answer that nobody hears and that never says what it costs is ended', a
   expect(await until(5000, () => aborted)).toBe(true)
 })
 
+test.each([
+  ['its agent has hung up', { unheardMs: 20 }],
+  ['the model is silent for too long', { silenceMs: 50 }],
+])('a request that is given up as %s does not count as nothing', async (_, limits) => {
+  const { path, received, usage } = await rig(() => {}, { limits })
+  const sent = request({ socketPath: path, ...post('/v1/chat/completions') })
+  sent.on('error', () => {})
+  const body = JSON.stringify({ metadata: { model: 'cheap' }, model: 'dear', user: 'x'.repeat(4000) })
+  sent.end(body)
+  await until(5000, () => received.length === 1)
+  if ('unheardMs' in limits) sent.destroy()
+  await until(5000, () => usage.length === 1)
+  expect(usage).toMatchObject([{ model: 'dear', inputTokens: Math.ceil(body.length / 4) }])
+  expect(usage[0]?.outputTokens).toBeGreaterThan(0)
+})
+
 test('a usage that cannot be stored disturbs nobody', async () => {
   const { path } = await rig((_request, response) => response.end('{}'), {
     onUsage() {

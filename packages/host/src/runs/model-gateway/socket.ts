@@ -101,6 +101,7 @@ export async function serveModel(options: ModelSocketOptions): Promise<ModelSock
         log?.warn({ reason: checked.problem }, 'a request to the model was refused')
         return refuse(response, invalid(checked.problem))
       }
+      body.model = checked.model
       body.bytes = Buffer.from(checked.bytes.buffer, checked.bytes.byteOffset, checked.bytes.length)
     }
     // Otherwise the agent has gone before it had asked for anything.

@@ -70,3 +70,42 @@ test('a stream that was broken off is counted by what was seen of it', () => {
     outputTokens: expect.closeTo(1000, -2),
   })
 })
+
+test('a stream of Google’s that is a list is counted, too', () => {
+  const part = (candidatesTokenCount: number) => ({
+    usageMetadata: { promptTokenCount: 8, candidatesTokenCount },
+    modelVersion: 'gemini-x',
+  })
+  expect(read('application/json; charset=UTF-8', JSON.stringify([part(1), part(3)]))).toMatchObject({
+    model: 'gemini-x',
+    inputTokens: 8,
+    outputTokens: 3,
+  })
+})
+
+test.each([
+  [
+    { model: 'gpt-x' },
+    {
+      usage: { prompt_tokens: 9, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 4 } },
+    },
+    { model: 'gpt-x', inputTokens: 9, outputTokens: 2, cachedTokens: 4 },
+  ],
+  [
+    {},
+    { usageMetadata: { promptTokenCount: 8, candidatesTokenCount: 3 }, modelVersion: 'gemini-x' },
+    { model: 'gemini-x', inputTokens: 8, outputTokens: 3 },
+  ],
+  [{}, {}, { inputTokens: 0, outputTokens: expect.toSatisfy(count => count > 2_000_000) }],
+])(
+  'an answer that is too long to be kept costs what it says at its end, or what its length says',
+  (begin, end, usage) => {
+    const reader = readUsage('application/json')
+    // What an agent has the model say is no usage.
+    const text = `${JSON.stringify({ usage: { prompt_tokens: 0, completion_tokens: 1 } })} `.repeat(150_000)
+    const body = JSON.stringify({ ...begin, choices: [text], ...end })
+    for (let at = 0; at < body.length; at += 65_536) reader.push(Buffer.from(body.slice(at, at + 65_536)))
+    expect(body.length).toBeGreaterThan(8_388_608)
+    expect(reader.result()).toMatchObject(usage)
+  },
+)

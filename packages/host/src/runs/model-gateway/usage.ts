@@ -73,7 +73,7 @@ export interface UsageReader {
 
 const mostBytes = 8 * 1_048_576
 /** A name is a column of the usage table, and some gateways repeat whatever the sandbox has sent as one. */
-const modelName = /^[\w.:@/ -]{1,200}$/
+export const modelName = (given: string): string => (/^[\w.:@/ -]{1,200}$/.test(given) ? given : '')
 
 export function readUsage(contentType: string): UsageReader {
   const found: ModelUsage = { model: '', inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
@@ -84,10 +84,10 @@ export function readUsage(contentType: string): UsageReader {
   }
   const take = (document: Document) => {
     for (const part of [document, document.message, document.response]) {
-      if (part?.model && modelName.test(part.model)) found.model = part.model
+      if (part?.model) found.model = modelName(part.model) || found.model
       if (part?.usage) add(tokensOf(part.usage))
     }
-    if (document.modelVersion && modelName.test(document.modelVersion)) found.model = document.modelVersion
+    if (document.modelVersion) found.model = modelName(document.modelVersion) || found.model
     if (document.usageMetadata) add(googleTokensOf(document.usageMetadata))
   }
   return contentType.includes('text/event-stream') ? fromEvents(take, found) : fromDocument(take, found)
@@ -97,10 +97,11 @@ type Take = (document: Document) => void
 
 /** what an event adds around a piece of text, and how many bytes of text make a token, both roughly */
 const envelopeBytes = 80
-const bytesPerToken = 4
+export const bytesPerToken = 4
 
 function fromEvents(take: Take, found: ModelUsage): UsageReader {
-  let rest = Buffer.alloc(0)
+  let pieces: Buffer[] = []
+  let held = 0
   let contentBytes = 0
   let isBegun = false
   let isEnded = false
@@ -115,19 +116,28 @@ function fromEvents(take: Take, found: ModelUsage): UsageReader {
     if (event.data.message?.usage) isBegun = true
     else isEnded = true
   }
+  const keep = (piece: Buffer) => {
+    held += piece.length
+    if (held <= mostBytes) pieces.push(piece)
+  }
+  const endLine = () => {
+    if (held <= mostBytes) line(Buffer.concat(pieces).toString('utf8').trim())
+    pieces = []
+    held = 0
+  }
   return {
     push(chunk) {
-      rest = Buffer.concat([rest, chunk])
-      for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
-        line(rest.toString('utf8', 0, end).trim())
-        rest = rest.subarray(end + 1)
+      let begin = 0
+      for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, begin)) {
+        keep(chunk.subarray(begin, end))
+        endLine()
+        begin = end + 1
       }
-      if (rest.length > mostBytes) rest = Buffer.alloc(0)
+      keep(chunk.subarray(begin))
     },
     mayStop: () => isBegun,
     result() {
-      line(rest.toString('utf8').trim())
-      rest = Buffer.alloc(0)
+      endLine()
       // Output is told at the end of a stream. Of one that was broken off we count what we have seen of it.
       const seen = isEnded ? 0 : Math.ceil(contentBytes / bytesPerToken)
       return { ...found, outputTokens: Math.max(found.outputTokens, seen) }
@@ -138,20 +148,37 @@ function fromEvents(take: Take, found: ModelUsage): UsageReader {
 function fromDocument(take: Take, found: ModelUsage): UsageReader {
   const chunks: Buffer[] = []
   let size = 0
+  let end: Buffer = Buffer.alloc(0)
+  const takeAll = (text: string) => {
+    const document = parsed(text)
+    // Google's streams are a list where events were not asked for.
+    for (const one of Array.isArray(document) ? document : [document]) {
+      const part = documentSchema.safeParse(one)
+      if (part.success) take(part.data)
+    }
+  }
   return {
     push(chunk) {
       size += chunk.length
       if (size <= mostBytes) chunks.push(chunk)
+      end = Buffer.concat([end, chunk.subarray(-endBytes)]).subarray(-endBytes)
     },
     mayStop: () => false,
     result() {
-      const document =
-        size <= mostBytes ? documentSchema.safeParse(parsed(Buffer.concat(chunks).toString())) : undefined
-      if (document?.success) take(document.data)
-      return found
+      if (size <= mostBytes) {
+        takeAll(Buffer.concat(chunks).toString())
+        return found
+      }
+      const text = `${chunks[0]?.toString('utf8', 0, endBytes) ?? ''}${end}`
+      for (const [part] of text.matchAll(costPart)) takeAll(`{${part}}`)
+      return found.outputTokens > 0 ? found : { ...found, outputTokens: Math.ceil(size / bytesPerToken) }
     },
   }
 }
+
+/** of an answer that is too long to be kept: all APIs say in its first or its last bytes what it cost */
+const endBytes = 16_384
+const costPart = /"model(Version)?"\s*:\s*"[^"\\]*"|"usage(Metadata)?"\s*:\s*\{([^{}]|\{[^{}]*\})*\}/g
 
 function parsed(text: string): unknown {
   try {
