@@ -23,6 +23,7 @@ export function configText(answers: Answers, canImport: boolean): string {
     '  agents: {',
     `    assistant: ${literal(name)},`,
     `    driver: ${literal(driver)},`,
+    ...(driver === 'acp' ? ["    command: ['opencode', 'acp'],"] : []),
     ...(driver === 'command' ? ["    command: ['opencode', 'run'],"] : []),
     `    sandbox: ${literal(sandbox)},`,
     '  },',

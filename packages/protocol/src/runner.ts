@@ -44,7 +44,10 @@ export const runStartSchema = z.object({
   repository: z.string().optional().describe('the name of the repository that it has a worktree of'),
   driver: z.object({
     name: z.enum(driverNames),
-    command: z.array(z.string()).optional().describe('for `command`: the program and its arguments'),
+    command: z
+      .array(z.string())
+      .optional()
+      .describe('for `acp` and `command`: the program and its arguments'),
     instructions: z.string().optional().describe('added to what the agent is told about itself'),
   }),
   events: z.enum(['auto', 'off']).describe('how `input/` is watched'),

@@ -214,12 +214,12 @@ const agents = z.strictObject({
     .enum(driverNames)
     .default('concierge')
     .describe(
-      'The agent that answers: the built-in concierge, the assistant for any model, Claude, or a command-line agent.',
+      'The agent that answers: the built-in concierge, the assistant for any model, Claude, an agent that speaks the Agent Client Protocol (`acp`), or any command-line agent.',
     ),
   command: z
     .array(z.string())
     .optional()
-    .describe('For the driver `command`: the program and its arguments.')
+    .describe('For the drivers `acp` and `command`: the program and its arguments.')
     .meta({ allowed: 'a list of texts', otherwise: 'none' }),
   sandbox: z
     .enum(sandboxNames)

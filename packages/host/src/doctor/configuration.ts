@@ -4,6 +4,7 @@ import { project } from '../base/parts.ts'
 import type { Config } from '../config.ts'
 import { missingVariables } from '../plugin-api/check.ts'
 import { findDriver, missingDriver, testedVersion } from '../runs/driver-packages.ts'
+import { drivers } from '../runs/drivers.ts'
 import { keyProblem, modelOf, modelsInUse, sentenceOf } from '../runs/model-gateway/health.ts'
 import { checkMounts } from '../sandboxes/allowed-mounts.ts'
 import { loadPlugins } from '../services/plugins.ts'
@@ -75,11 +76,11 @@ function groups({ config, checkup }: DoctorContext): Finding[] {
   for (const [folder, settings] of [['agents', config.agents] as const, ...Object.entries(config.groups)]) {
     const driver = settings.driver ?? config.agents.driver
     const command = settings.command ?? config.agents.command
-    if (driver === 'command' && (command ?? []).length === 0)
+    if (drivers[driver].needsCommand && (command ?? []).length === 0)
       findings.push(
         bad(
           'configuration',
-          `${folder}: the driver \`command\` needs \`command\`, the program and its arguments.`,
+          `${folder}: the driver \`${driver}\` needs \`command\`, the program and its arguments.`,
         ),
       )
   }

@@ -17,6 +17,8 @@ interface DriverPackage {
 
 /** What the host has to know about the driver inside the sandbox. A new driver adds one entry, and no check by name. */
 export interface DriverTraits {
+  /** it starts the program that `command` names */
+  needsCommand: boolean
   /** whether it asks a model: never, if there is a key for one, or not without it */
   model: 'none' | 'optional' | 'required'
   /** the APIs it can ask a model by; left out: any, or none */
@@ -27,11 +29,12 @@ export interface DriverTraits {
 }
 
 export const drivers: Readonly<Record<DriverName, DriverTraits>> = {
-  concierge: { model: 'none', asksThroughShells: false },
+  concierge: { model: 'none', asksThroughShells: false, needsCommand: false },
   claude: {
     model: 'required',
     speaks: ['messages'],
     asksThroughShells: false,
+    needsCommand: false,
     package: {
       name: '@anthropic-ai/claude-agent-sdk',
       programs: '@anthropic-ai/claude-agent-sdk-',
@@ -41,6 +44,7 @@ export const drivers: Readonly<Record<DriverName, DriverTraits>> = {
         'Claude is not free software: Anthropic’s terms apply to it. https://code.claude.com/docs/en/legal-and-compliance',
     },
   },
-  assistant: { model: 'required', asksThroughShells: false },
-  command: { model: 'optional', asksThroughShells: true },
+  assistant: { model: 'required', asksThroughShells: false, needsCommand: false },
+  acp: { model: 'optional', asksThroughShells: true, needsCommand: true },
+  command: { model: 'optional', asksThroughShells: true, needsCommand: true },
 }

@@ -1,0 +1,87 @@
+import type {
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  ToolCallUpdate,
+} from '@agentclientprotocol/sdk'
+import { openShellGate, type ShellDecision } from '../../shell/gate.ts'
+import type { DriverContext } from '../types.ts'
+import { quoted } from './problems.ts'
+
+/** Answers an agent that asks whether it may do something. Nobody but the gate says yes. */
+export type Permissions = (
+  request: RequestPermissionRequest,
+  signal: AbortSignal,
+) => Promise<RequestPermissionResponse>
+
+const mostAtOnce = 8
+
+export function openPermissions({ start, environment, emit }: DriverContext): Permissions {
+  const gate = openShellGate({ ...environment, events: start.events })
+  let asking = 0
+
+  const decide = async (call: ToolCallUpdate, signal: AbortSignal): Promise<ShellDecision> => {
+    // The host judges what comes through the hatch by itself.
+    if (isHatchTool(call)) return { allow: true, by: 'host' }
+    if (asking >= mostAtOnce) return { allow: false, reason: `${asking} other questions are open` }
+    asking++
+    try {
+      return await gate.mayRun(commandFor(call), signal)
+    } finally {
+      asking--
+    }
+  }
+  return async ({ toolCall, options }, signal) => {
+    const decision = await decide(toolCall, signal)
+    if (signal.aborted) return { outcome: { outcome: 'cancelled' } }
+    // Never for more than this one call: the next may be another.
+    const kinds = decision.allow ? ['allow_once'] : ['reject_once', 'reject_always']
+    const option = options.find(({ kind }) => kinds.includes(kind))
+    const word = !decision.allow
+      ? `Not allowed (${decision.reason})`
+      : option
+        ? 'Allowed'
+        : 'Not allowed (the agent does not offer to do it only once)'
+    emit({ type: 'step', kind: 'notice', text: `${word}: ${commandFor(toolCall)}` })
+    return {
+      outcome: option ? { outcome: 'selected', optionId: option.optionId } : { outcome: 'cancelled' },
+    }
+  }
+}
+
+/**
+ * What the gate is asked about: the shell command, if there is one, else the call in the form of a command that no rule
+ * knows to be harmless.
+ */
+function commandFor({ kind, title, rawInput }: ToolCallUpdate): string {
+  const command = fieldOf(rawInput, 'command') ?? fieldOf(rawInput, 'cmd')
+  if (typeof command === 'string' && command !== '') return command
+  if (Array.isArray(command) && command.length > 0 && command.every(word => typeof word === 'string'))
+    return shellTextIn(command) ?? command.map(inShell).join(' ')
+  const input = rawInput == null ? [] : [JSON.stringify(rawInput)]
+  return ['agent-tool', kind ?? 'other', quoted(title ?? 'without a title'), ...input].map(inShell).join(' ')
+}
+
+/** `bash -lc TEXT`, as Codex starts its commands. */
+function shellTextIn(words: readonly string[]): string | undefined {
+  const [program = '', option = '', text, ...rest] = words
+  return /(?:^|\/)(?:ba|da)?sh$/.test(program) && /^-l?c$/.test(option) && rest.length === 0
+    ? text
+    : undefined
+}
+
+const fieldOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null
+    ? Object.entries(value).find(([key]) => key === name)?.[1]
+    : undefined
+
+const inShell = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
+
+/** How agents name a tool of the MCP server `hatchway`. What runs a command is none, whatever it is called. */
+const hatchNames = [/^mcp__hatchway__\w+$/, /^hatchway[_/.:]\w+$/, /^\w+ \(hatchway MCP Server\)$/]
+
+function isHatchTool({ kind, title, name, rawInput, _meta }: ToolCallUpdate): boolean {
+  if (kind === 'execute' || fieldOf(rawInput, 'command') !== undefined) return false
+  const own = fieldOf(fieldOf(_meta, 'claudeCode'), 'toolName')
+  const names = [title, name, own].filter(value => typeof value === 'string')
+  return names.some(value => hatchNames.some(form => form.test(value)))
+}
