@@ -40,6 +40,12 @@ const sendMessage = z.strictObject({
     .max(10)
     .optional()
     .describe('files that go along'),
+  reply_to: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('the `id` of an input of the same chat: apps that can show it as quoted'),
 })
 
 const react = z.strictObject({

@@ -16,8 +16,8 @@ function wordsOf(inputs: readonly RunInput[], start: RunStart, first: boolean): 
   return `<earlier_in_this_chat>\n${before}\n</earlier_in_this_chat>\n${said}`
 }
 
-const element = ({ sender_name, sender, timestamp, text }: RunInput): string =>
-  `<message from="${escapeXml(sender_name || sender)}" time="${escapeXml(timestamp)}">${escapeXml(text)}</message>`
+const element = ({ id, sender_name, sender, timestamp, text }: RunInput): string =>
+  `<message id="${escapeXml(id)}" from="${escapeXml(sender_name || sender)}" time="${escapeXml(timestamp)}">${escapeXml(text)}</message>`
 
 /** What any agent is told about where it is. */
 export function aboutThePlace(

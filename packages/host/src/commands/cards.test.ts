@@ -152,6 +152,8 @@ test('the example of every held command has all fields that the command can have
       .map(field => `${type}.${field}`),
   )
   expect(missing).toEqual([
+    // It is refused in every chat but the own one, where nothing is held.
+    'send_message.reply_to',
     // It cannot stand beside `jid`, whose group is shown in its place.
     'schedule_task.group',
     // With it, the command is refused whatever people say.

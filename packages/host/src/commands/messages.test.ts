@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { NewIncoming } from '../store/types.ts'
 import { codeOf, openTestbed } from './testing.ts'
 
 const openFamily = async () => {
@@ -46,6 +47,38 @@ test('a reaction is a message that points at another', async () => {
     { kind: 'reaction', text: '🎉', messageId: 'ABC-1', jid: 'family@chat', sender: null, speech: null },
     { kind: 'reaction', text: '👍', messageId: null },
   ])
+})
+
+test('a message quotes what people said to its group in its chat, and nothing else', async () => {
+  using testbed = await openFamily()
+  const hear = (group: string, jid: string, more: Partial<NewIncoming> = {}) =>
+    String(
+      testbed.store.agents.receive({
+        ...{ group, jid, channel: 'test', externalId: `x-${group}`, sender: 'ann', senderName: 'Ann' },
+        ...{ text: 'hello', status: 'context', createdAt: 1, thread: 'topic', ...more },
+      }),
+    ).padStart(12, '0')
+  const own = hear('family', 'family@chat')
+  const nameless = hear('family', 'family@chat', { externalId: null })
+  const others = [
+    hear('main', 'main@chat'),
+    hear('family', 'before@chat'),
+    hear('family', 'family@chat', { channel: 'host', externalId: 'note' }),
+    '000000009999',
+    'x-family',
+    '1e3',
+  ]
+  for (const reply_to of others)
+    expect(codeOf(await testbed.ask('family', 'send_message', { text: 'no', reply_to }))).toBe('not_found')
+  const elsewhere = { text: 'no', jid: 'family@chat', reply_to: own }
+  expect(codeOf(await testbed.ask('main', 'send_message', elsewhere))).toBe('not_found')
+  expect(testbed.store.messages({})).toEqual([])
+  await testbed.ask('family', 'send_message', { text: 'yes', reply_to: own })
+  await testbed.ask('family', 'send_message', { text: 'well', reply_to: nameless })
+  const [yes, well] = testbed.store.messages({})
+  expect(yes).toMatchObject({ text: 'yes', replyTo: 'x-family', thread: 'topic', author: 'agent' })
+  expect(well).toMatchObject({ text: 'well' })
+  expect(well).not.toHaveProperty('replyTo')
 })
 
 test('main reaches any chat, registered or not, and remains the sender', async () => {

@@ -1,6 +1,6 @@
 import type { Task } from '@hatchway/protocol'
 import { type Connection, where } from './connection.ts'
-import type { NewIncoming, NewMessage } from './entities/message.ts'
+import type { IncomingRow, NewIncoming, NewMessage } from './entities/message.ts'
 import { type RunRow, type Usage, usageSchema } from './entities/run.ts'
 import type { GroupTransaction } from './groups.ts'
 import { createIncomingTable, type IncomingStore } from './incoming.ts'
@@ -17,6 +17,8 @@ export interface SessionTransaction {
   forgetSession(folder: string): void
   /** undefined: this message of this chat is known already */
   receive(message: NewIncoming): number | undefined
+  /** what somebody said, by its number */
+  heard(id: number): IncomingRow | undefined
   /** one that is under way counts as done; whether it was */
   finishOccurrence(id: string, result: string, at: number): boolean
   /** lets the group's agent go on with this session of its own, if the host knows of none */
@@ -123,6 +125,7 @@ export function createAgentTables(
     store,
     within: {
       receive: incoming.insert,
+      heard: incoming.heard,
       forgetSession(folder) {
         runs.forgetGroup(folder)
         incoming.forgetContext(folder)

@@ -50,6 +50,7 @@ export interface IncomingTable {
   store: IncomingStore
   /** inside a transaction that is open already */
   insert: IncomingStore['receive']
+  heard(id: number): IncomingRow | undefined
   markGiven(ids: readonly number[], runId: string): void
   markUsed: IncomingStore['use']
   /** what was said beside the agent counts as used */
@@ -78,6 +79,7 @@ export function createIncomingTable(
     }
     return id
   }
+  const heard = (id: number) => incomingTable.maybe(sql('SELECT * FROM incoming WHERE id = ?').get(id))
   const markGiven = (ids: readonly number[], runId: string) => {
     const give = sql(
       "UPDATE incoming SET status = 'given', run_id = ? WHERE id = ? AND status IN ('waiting', 'context')",
@@ -90,7 +92,7 @@ export function createIncomingTable(
       give.run(runId, id)
       giveContext.run(runId, id, id)
     }
-    const last = incomingTable.maybe(sql('SELECT * FROM incoming WHERE id = ?').get(ids.at(-1) ?? 0))
+    const last = heard(ids.at(-1) ?? 0)
     if (last) threads.enter(last.group, last.jid, last.thread)
   }
   const markUsed = (ids: readonly number[], runId: string) => {
@@ -163,6 +165,7 @@ export function createIncomingTable(
   return {
     store,
     insert,
+    heard,
     markGiven,
     markUsed,
     forgetContext: folder =>

@@ -129,7 +129,11 @@ export function createMessageTable(
   const within: MessageTransaction = {
     largeMessageBytes: large.bytesOf,
     insertMessage(message) {
-      const thread = message.thread ?? threads.of(message.group, message.jid)
+      // What answers something goes where that was said.
+      const thread =
+        message.replyTo === undefined
+          ? (message.thread ?? threads.of(message.group, message.jid))
+          : message.thread
       sql(insert).run(
         message.createdAt,
         ...newTable.values(thread === undefined ? message : { ...message, thread }),

@@ -15,6 +15,13 @@ export const sendMessage = commandTool({
       .string()
       .optional()
       .describe('The name to speak under, such as a role of yours: 1 to 128 characters. Left out: your own.'),
+    reply_to: z
+      .string()
+      .optional()
+      .describe(
+        'The id of the <message> that this answers: apps that can show it as quoted. Leave it out unless it is not clear ' +
+          'what you answer.',
+      ),
     attachments: z
       .array(z.string())
       .min(1)
@@ -28,9 +35,10 @@ export const sendMessage = commandTool({
   }),
   output: z.object({ request_id: z.string(), message_id: z.string(), status: z.string() }),
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
-  payload: ({ text, sender, attachments }) => ({
+  payload: ({ text, sender, reply_to, attachments }) => ({
     text,
     sender,
+    reply_to,
     attachments: attachments?.map(path => ({ path })),
   }),
   result: z.object({ message_id: z.string(), status: z.string() }),

@@ -5,7 +5,7 @@ import type { Fault } from '../../base/fault.ts'
 import { createWorkQueue } from '../../base/keyed-queue.ts'
 import { done } from '../../base/outcome.ts'
 import type { Effect } from '../../commands/effects.ts'
-import { sendMessage } from '../../commands/messages.ts'
+import { quoted, sendMessage } from '../../commands/messages.ts'
 import { authorise } from '../../commands/registry.ts'
 import type { Work, WorkContext } from '../../commands/service-tools.ts'
 import { ServiceRefusal } from '../../services/define.ts'
@@ -156,6 +156,8 @@ function commit(
     if (!group) throw new ServiceRefusal('cancelled', 'The group is no longer registered.')
     const notAllowed = authorise(sendMessage, { kind: 'group', group }, { jid: input.jid })
     if (notAllowed) throw new ServiceRefusal(notAllowed.error.code, notAllowed.error.message)
+    const quote = quoted(input.reply_to, { folder, jid: input.jid }, transaction)
+    if (!quote.ok) throw new ServiceRefusal(quote.error.code, quote.error.message)
     const id = positions.next()
     const outcome = done({
       message_id: String(id),
@@ -166,7 +168,10 @@ function commit(
     if (!transaction.answerRequest(context.seq, outcome, at)) return undefined
     const { jid, text, sender = null, speech = null } = input
     const words = { author: 'agent', kind: 'text', text, sender, speech, messageId: null } as const
-    transaction.insertMessage({ id, group: folder, jid, ...words, attachments: copies, createdAt: at })
+    transaction.insertMessage({
+      ...{ id, group: folder, jid, ...words, ...quote.answers },
+      ...{ attachments: copies, createdAt: at },
+    })
     for (const file of copies) {
       transaction.insertFile({ ...file, group: folder, jid, direction: 'out', message: id, createdAt: at })
     }

@@ -75,6 +75,7 @@ export function createWebhookChannel(options: {
         text: message.text,
         message_id: message.messageId,
         speech: message.speech,
+        reply_to: message.replyTo ?? null,
         created_at: new Date(message.createdAt).toISOString(),
         ...(message.attachments && { attachments: await filesOf(message.attachments, readFile) }),
       })
