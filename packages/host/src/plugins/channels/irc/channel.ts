@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { abortable, pause } from '../../../base/pause.ts'
+import { abortable, pause, within } from '../../../base/pause.ts'
 import { type Channel, type ChannelHost, DeliveryError, type Outgoing } from '../../../chat/channels/types.ts'
 import { type Connection, keepConnected } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
@@ -11,6 +11,8 @@ import type { IrcSettings } from './settings.ts'
 
 type Options = ChannelOptions<IrcSettings>
 
+/** what is being sent when the channel is disconnected has so long to arrive */
+const farewellMs = 1500
 const answerMs = 30_000
 /** lines that may be written at once before we pause */
 const burst = 4
@@ -61,6 +63,8 @@ export function open(options: Options): Channel {
   let connection: Connection | undefined
   let line: Here | undefined
   let freeAt = 0
+  let isClosing = false
+  const sending = new Set<Promise<void>>()
 
   const pace = async () => {
     const gap = settings.pause * 1000
@@ -136,8 +140,20 @@ export function open(options: Options): Channel {
     async connect(host) {
       connection = keepConnected({ run: (signal, connected) => run(host, signal, connected), log, now })
     },
-    send,
+    async send(message) {
+      // What the server has and has not confirmed would be said twice.
+      if (isClosing) throw new Error('The host is stopping.')
+      const sent = send(message)
+      sending.add(sent)
+      try {
+        await sent
+      } finally {
+        sending.delete(sent)
+      }
+    },
     async disconnect() {
+      isClosing = true
+      await within(farewellMs, Promise.allSettled(sending))
       await connection?.stop()
     },
   }
