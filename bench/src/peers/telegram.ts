@@ -42,7 +42,7 @@ export const openStandIn = async () => {
   const person = { id: String(personOf(0)), name: 'Ann' }
   api.world.addRoom({ id: personOf(0), type: 'private', first_name: person.name }, [bot])
   return {
-    settings: { token: bot.token, server: api.url() },
+    settings: { token: bot.token, server: api.url(), perSecond: 1000 },
     close: platform.close,
     async say(texts: readonly string[]): Promise<Stamps> {
       const at: bigint[] = []

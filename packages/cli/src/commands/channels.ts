@@ -18,7 +18,7 @@ const columns: Column<ChannelAnswer>[] = [
 ]
 
 function stateOf(channel: ChannelAnswer): string {
-  const { name, added, connected, last_error, problem, limited_until, confirm } = channel
+  const { name, added, connected, last_error, problem, limited_until, per_second, waiting, confirm } = channel
   if (!added) return `not added: npx hatchway channels add ${name}`
   if (problem !== null) return problem
   if (confirm !== null) return `waits for you to confirm it: npx hatchway channels add ${name}`
@@ -26,8 +26,12 @@ function stateOf(channel: ChannelAnswer): string {
   if (limited_until !== null && new Date(limited_until) > new Date())
     return `waits until ${limited_until}, as the platform asks`
   if (!connected) return last_error === null ? 'connecting' : `not connected: ${last_error}`
+  if (waiting > 0) return `connected; ${waitingText(waiting, per_second)}`
   return last_error === null ? 'connected' : `connected; last error: ${last_error}`
 }
+
+const waitingText = (chats: number, perSecond: number | null): string =>
+  `${chats} ${chats === 1 ? 'chat waits' : 'chats wait'} for a turn${perSecond === null ? '' : ` (${perSecond} messages a second for all)`}`
 
 const pairingColumns: Column<PairingAnswer>[] = [
   { title: 'CODE', value: pairing => pairing.code },

@@ -122,6 +122,8 @@ const channelAnswer = z
     since: z.iso.datetime().nullable().describe('it is, or is not, connected'),
     last_error: z.string().nullable(),
     limited_until: z.iso.datetime().nullable().describe('the platform has asked to wait'),
+    per_second: z.number().nullable().describe('messages that its account may send in all chats together'),
+    waiting: z.int().describe('chats that wait for their turn, as the account may not say more now'),
     problem: z.string().nullable().describe('why it cannot be used at all'),
     confirm: z
       .object({ kind: z.enum(['qr', 'code']), value: z.string() })

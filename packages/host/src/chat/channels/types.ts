@@ -3,6 +3,7 @@ import type { Role } from '../../config/roles.ts'
 import type { Attachment, KnownChatRow, MessageRow, QuestionRow, Quote } from '../../store/types.ts'
 import type { ApprovalCard } from '../approvals/card.ts'
 import type { Settled, Spoken } from '../approvals/types.ts'
+import type { Pace, PaceStatus } from './pace.ts'
 
 /** Somebody on a platform. `sender` is the platform's own lasting id, never a name that people choose. */
 interface ByPerson {
@@ -150,6 +151,8 @@ export interface ChannelStatus {
   lastError?: string | undefined
   /** messages are held back until then, as the platform has asked for it */
   limitedUntil?: number | undefined
+  /** what the account may say in all its chats together, and who waits for it */
+  pace?: PaceStatus | undefined
   /** the channel waits for a person; the value changes from time to time, and is for the operator alone */
   confirm?: Confirmation | undefined
 }
@@ -167,6 +170,8 @@ export interface Channel {
   showsCards?: boolean
   /** chats that nobody has registered may ask to be let in */
   pairs?: boolean
+  /** how much its account may say in all chats together: no message is sent before its turn; left out: there is no limit */
+  pace?: Pace
   /** why it neither receives nor delivers; undefined: it does */
   problem?(): string | undefined
   status?(): ChannelStatus

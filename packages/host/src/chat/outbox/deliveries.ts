@@ -31,6 +31,7 @@ export function createDeliveries(options: {
 }): Deliveries {
   const { store, channelOf, lookup, lanes, log, now, note } = options
   const queue = createWorkQueue({ perKey: chatsAtOnce })
+  const stopping = new AbortController()
   let isStopped = false
 
   /** The first message of a lane, and then the next ones, as long as all goes well. */
@@ -43,10 +44,15 @@ export function createDeliveries(options: {
         lanes.advance(lane)
         continue
       }
+      const hasWaited = await channel?.pace?.turn(stopping.signal)
+      if (isStopped) return
       const change = await attempt(message, channel, lookup)
       note(message, change)
+      channel?.pace?.spend(Math.max(0, change.partsSent - 1))
       if (change.status === 'pending') return lanes.postpone(lane, { ...message, ...change })
       lanes.advance(lane)
+      // Where there is too little for all, others have their turn before this chat goes on.
+      if (hasWaited) return
     }
   }
 
@@ -69,6 +75,7 @@ export function createDeliveries(options: {
     begin: () => lanes.ready(now()).map(serveInTurns),
     stop() {
       isStopped = true
+      stopping.abort()
       return queue.stop(new Error('The host is stopping.'))
     },
   }

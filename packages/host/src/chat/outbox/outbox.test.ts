@@ -6,6 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../../testing/src/until.ts'
 import { openStore } from '../../store/sqlite.ts'
 import type { MessageRow, NewMessage, Settled, Store } from '../../store/types.ts'
+import { createPace } from '../channels/pace.ts'
 import type { Channel, Part } from '../channels/types.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 
@@ -99,6 +100,22 @@ async function open(channels: readonly Channel[], intakeIsBusy = () => false) {
 }
 
 const hour = 3_600_000
+
+test('what waits for the turn of its account when the host stops is delivered by the next', async () => {
+  const pace = createPace({ now: Date.now })
+  pace.hold(hour)
+  const held = channelOf({ pace })
+  const channels = [held]
+  const { say, restart, row } = await open(channels)
+  const id = await say('chat:1', 'kept')
+  await until(() => pace.status().waiting === 1)
+  const free = channelOf()
+  channels[0] = free
+  await restart()
+  await until(() => row(id)?.status === 'sent')
+  expect(free.sent).toMatchObject([{ text: 'kept' }])
+  expect(held.sent).toEqual([])
+})
 
 test('what is said after a rest is not kept waiting, and what follows it is gathered', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })

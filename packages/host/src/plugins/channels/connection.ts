@@ -18,6 +18,12 @@ export interface Connection {
 
 const pauseAfter = backoff({ firstMs: 500, longestMs: 60_000 })
 
+/** How the account is, by its connection; `since`: when there was none yet. */
+export function statusOf(connection: Connection | undefined, since: number, now: number): ChannelStatus {
+  const { limitedUntil, ...status } = connection?.status() ?? { isConnected: false, since }
+  return limitedUntil !== undefined && limitedUntil > now ? { ...status, limitedUntil } : status
+}
+
 export function keepConnected(options: {
   run(signal: AbortSignal, connected: () => void): Promise<void>
   log: Logger

@@ -54,6 +54,10 @@ export interface ManagerOptions {
   now(): number
 }
 
+/** How many wait changes with each message; whether any does is what people look for. */
+const signOf = (status: ChannelStatus | undefined) =>
+  status && { ...status, pace: (status.pace?.waiting ?? 0) > 0 }
+
 /** A host opens its channels within a few of these. */
 const unopenedMs = 500
 
@@ -235,7 +239,7 @@ export function createManager(options: ManagerOptions): ChannelManager {
       JSON.stringify([
         [...isAdded()],
         [...problems],
-        [...running].map(([name, { channel }]) => [name, channel.problem?.(), channel.status?.()]),
+        [...running].map(([name, { channel }]) => [name, channel.problem?.(), signOf(channel.status?.())]),
       ]),
     async start() {
       for (const name of accounts().names()) {

@@ -2,10 +2,14 @@ import { z } from 'zod'
 import { type ChannelAnswer, channelAddedAnswer, channelsAnswer, removedAnswer } from '../../api/answers.ts'
 import { ApiError } from '../../api/failure.ts'
 import { type Caller, type Route, routesOf } from '../../api/route.ts'
+import type { PaceLimit } from '../../chat/channels/pace.ts'
 import { isoOf } from '../../store/entities/instant.ts'
 import type { Added, ChannelManager, ListedChannel } from './manager.ts'
 
 const route = routesOf<ChannelManager>('chat')
+
+const perSecond = (limit: PaceLimit | undefined): number | null =>
+  limit ? (1000 * limit.messages) / limit.perMs : null
 
 const named = z.object({ name: z.string() })
 
@@ -21,6 +25,8 @@ const shown = (
   since: status ? isoOf(status.since) : null,
   last_error: status?.lastError ?? null,
   limited_until: status?.limitedUntil === undefined ? null : isoOf(status.limitedUntil),
+  per_second: perSecond(status?.pace?.limit),
+  waiting: status?.pace?.waiting ?? 0,
   problem: problem ?? null,
   // Whoever confirms it has their own account linked to the assistant.
   confirm: (role === 'admin' ? status?.confirm : undefined) ?? null,

@@ -42,8 +42,8 @@ export async function openTelegram(options: { pool?: number; readsAll?: boolean 
     return at < 0 ? [] : [{ type: 'mention', offset: at, length: `@${bot.user.username}`.length }]
   }
 
-  /** Something that a person does in a chat, which its bots are told of. */
-  const post = (by: Person, jid: string, content: Partial<TelegramMessage>): TelegramMessage => {
+  /** Something that a person does in a chat. */
+  const put = (by: Person, jid: string, content: Partial<TelegramMessage>): TelegramMessage => {
     const here = roomOf(jid)
     const message: TelegramMessage = {
       message_id: world.nextMessageId(here),
@@ -53,7 +53,12 @@ export async function openTelegram(options: { pool?: number; readsAll?: boolean 
       ...content,
     }
     here.messages.push(message)
-    world.tellAll(here, 'message', message)
+    return message
+  }
+  /** Its bots are told of it, too. */
+  const post = (by: Person, jid: string, content: Partial<TelegramMessage>): TelegramMessage => {
+    const message = put(by, jid, content)
+    world.tellAll(roomOf(jid), 'message', message)
     return message
   }
 
@@ -103,7 +108,11 @@ export async function openTelegram(options: { pool?: number; readsAll?: boolean 
   }
 
   const platform = {
-    settings: { token: bot.token, pool: pool.map(({ token }) => token), server: api.url() },
+    settings: {
+      ...{ token: bot.token, pool: pool.map(({ token }) => token), server: api.url() },
+      // The stand-in takes whatever comes.
+      perSecond: 1000,
+    },
     direct,
     room,
     ann,
@@ -161,6 +170,11 @@ export async function openTelegram(options: { pool?: number; readsAll?: boolean 
     async repeat() {
       bot.updates.unshift(...bot.confirmed.splice(0))
       bot.waiting?.wake()
+    },
+
+    async swap(by, jid, texts) {
+      const messages = texts.map(text => put(by, jid, { text, entities: [] }))
+      for (const message of messages.toReversed()) world.tellAll(roomOf(jid), 'message', message)
     },
 
     // What is special to Telegram.

@@ -53,7 +53,8 @@ function State({ channel }: { channel: ChannelState }) {
 }
 
 function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () => void }) {
-  const { name, title, added, since, last_error, problem, limited_until, confirm } = channel
+  const { name, title, added, since, last_error, problem, limited_until, per_second, waiting, confirm } =
+    channel
   const mayChange = useMay('admin')
   const { attempt, isBusy, error } = useAction()
   const [asked, setAsked] = useState<'add' | 'remove'>()
@@ -87,6 +88,10 @@ function ChannelCard({ channel, changed }: { channel: ChannelState; changed: () 
           The platform asks to wait until <Time at={limited_until} />
         </p>
       )}
+      {added && per_second !== null && (
+        <p className="hint">At most {per_second} messages a second, in all chats together</p>
+      )}
+      {waiting > 0 && <p className="hint">Chats that wait for their turn: {waiting}</p>}
       {confirm !== null && <Confirming title={title} confirm={confirm} />}
       {mayChange && (
         <div className="actions">

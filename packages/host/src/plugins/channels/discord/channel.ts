@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { pause } from '../../../base/pause.ts'
+import { createPace } from '../../../chat/channels/pace.ts'
 import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
-import { type Connection, keepConnected } from '../connection.ts'
+import { type Connection, keepConnected, statusOf } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { type Core, createApi } from './api.ts'
 import { createCursors } from './cursors.ts'
@@ -18,6 +19,8 @@ const typingMs = 8000
 /** what is being sent when the channel is disconnected has so long to arrive */
 const farewellMs = 5000
 const mostNamed = 5
+/** in all chats together: of 50 requests, which more than messages need */
+const mostPerSecond = 40
 
 /** https://docs.discord.com/developers/events/gateway#list-of-intents: servers, messages and reactions in them and alone */
 const intents = (1 << 0) | (1 << 9) | (1 << 10) | (1 << 12) | (1 << 13)
@@ -69,6 +72,7 @@ export function open(options: Options): Channel {
   let salt: string | undefined
   let events: Events | undefined
   let connection: Connection | undefined
+  const pace = createPace({ limit: { messages: mostPerSecond, perMs: 1000 }, now })
   const typing = new Map<string, NodeJS.Timeout>()
 
   const delivery = createDelivery({
@@ -129,10 +133,8 @@ export function open(options: Options): Channel {
     showsSender: true,
     showsCards: true,
     pairs: true,
-    status() {
-      const { limitedUntil, ...status } = connection?.status() ?? { isConnected: false, since: created }
-      return limitedUntil !== undefined && limitedUntil > now() ? { ...status, limitedUntil } : status
-    },
+    pace,
+    status: () => ({ ...statusOf(connection, created, now()), pace: pace.status() }),
     async connect(host) {
       salt = host.recall('salt') ?? salt ?? randomUUID()
       host.remember('salt', salt)

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { pause } from '../../../base/pause.ts'
+import { createPace } from '../../../chat/channels/pace.ts'
 import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
-import { type Connection, keepConnected } from '../connection.ts'
+import { type Connection, keepConnected, statusOf } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { createClient, findServer, MatrixRefusal } from './client.ts'
 import { longestMessage } from './delivery.ts'
@@ -51,13 +52,18 @@ export function open(options: Options): Channel {
   let link: Link | undefined
   let connection: Connection | undefined
   let isClosing = false
+  /** Homeservers count what an account sends in all rooms together, and say how long to wait. */
+  const pace = createPace({ now })
 
   const receive = async (host: ChannelHost, signal: AbortSignal, connected: () => void) => {
     link ??= await openLink({
       ...options,
       host,
       closing: closing.signal,
-      limited: ms => connection?.limitedUntil(now() + ms),
+      limited(ms) {
+        connection?.limitedUntil(now() + ms)
+        pace.hold(ms)
+      },
       report: problem => connection?.failed(new Error(problem)),
     })
     try {
@@ -98,10 +104,8 @@ export function open(options: Options): Channel {
     messageLimit: longestMessage,
     showsCards: true,
     pairs: true,
-    status() {
-      const { limitedUntil, ...status } = connection?.status() ?? { isConnected: false, since: created }
-      return limitedUntil !== undefined && limitedUntil > now() ? { ...status, limitedUntil } : status
-    },
+    pace,
+    status: () => ({ ...statusOf(connection, created, now()), pace: pace.status() }),
     async connect(host) {
       connection = keepConnected({ run: (signal, connected) => receive(host, signal, connected), log, now })
     },

@@ -1,7 +1,7 @@
 import { createWorkQueue } from '../../../base/keyed-queue.ts'
 import { pause } from '../../../base/pause.ts'
 import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
-import { type Connection, keepConnected } from '../connection.ts'
+import { type Connection, keepConnected, statusOf } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { createApi, type SlackApi, SlackRefusal, type WebApi } from './api.ts'
 import { createDelivery, longestMessage } from './delivery.ts'
@@ -86,10 +86,7 @@ export function open(options: Options): Channel {
     showsSender: true,
     showsCards: true,
     pairs: true,
-    status() {
-      const { limitedUntil, ...status } = connection?.status() ?? { isConnected: false, since: created }
-      return limitedUntil !== undefined && limitedUntil > now() ? { ...status, limitedUntil } : status
-    },
+    status: () => statusOf(connection, created, now()),
     async connect(host) {
       const receiver = createReceiver({ ...options, host, api, directory, limited })
       connection = keepConnected({

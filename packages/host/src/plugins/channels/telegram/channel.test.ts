@@ -452,6 +452,28 @@ describe('Buttons on Telegram', () => {
   })
 })
 
+test('All chats of a bot share what Telegram takes from it, and who waits is seen', async () => {
+  const platform = await openTelegram()
+  onTestFinished(platform.close)
+  const { direct, room } = platform
+  const host = await openHost({
+    kind: telegram,
+    settings: { ...platform.settings, perSecond: '8' },
+    groups: [
+      { folder: 'main', jid: direct, main: true },
+      { folder: 'room', jid: room },
+    ],
+  })
+  onTestFinished(host.stop)
+  for (let i = 0; i < 8; i++) host.tell(direct, `first ${i}`)
+  const last = Array.from({ length: 4 }, (_, i) => host.tell(room, `then ${i}`))
+  const pace = () => host.channel.status?.().pace
+  await until(() => (pace()?.waiting ?? 0) > 0)
+  expect(pace()?.limit).toEqual({ messages: 8, perMs: 1000 })
+  await until(() => last.every(id => host.message(id)?.status === 'sent'))
+  await until(() => pace()?.waiting === 0)
+})
+
 describe('What goes wrong with Telegram', () => {
   test('is said without the token, and with what to do', async () => {
     const platform = await openTelegram()

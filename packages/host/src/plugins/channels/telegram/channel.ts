@@ -1,6 +1,7 @@
 import { pause } from '../../../base/pause.ts'
+import { createPace } from '../../../chat/channels/pace.ts'
 import type { Channel, ChannelHost } from '../../../chat/channels/types.ts'
-import { type Connection, keepConnected } from '../connection.ts'
+import { type Connection, keepConnected, statusOf } from '../connection.ts'
 import { createFailures } from '../failures.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { createBot, type Grammy, TelegramRefusal } from './bot.ts'
@@ -76,6 +77,7 @@ export function open(options: Options): Channel {
   let host: ChannelHost | undefined
   let pool: Pool | undefined
   let connection: Connection | undefined
+  const pace = createPace({ limit: { messages: settings.perSecond, perMs: 1000 }, now })
   const typing = new Map<string, NodeJS.Timeout>()
 
   const delivery = createDelivery({
@@ -144,10 +146,8 @@ export function open(options: Options): Channel {
     showsSender: others.length > 0,
     showsCards: true,
     pairs: true,
-    status() {
-      const { limitedUntil, ...status } = connection?.status() ?? { isConnected: false, since: created }
-      return limitedUntil !== undefined && limitedUntil > now() ? { ...status, limitedUntil } : status
-    },
+    pace,
+    status: () => ({ ...statusOf(connection, created, now()), pace: pace.status() }),
     async connect(given) {
       host = given
       connection = keepConnected({

@@ -14,6 +14,8 @@ export const telegramSettings = z.strictObject({
       z.array(token),
     )
     .default([]),
+  /** in all chats together; Telegram takes about 30: https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this */
+  perSecond: z.coerce.number().int().min(1).max(1000).default(25),
   /** where the Bot API is served */
   server: z
     .url({ protocol: /^https?$/ })

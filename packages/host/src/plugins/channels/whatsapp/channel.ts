@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { pause } from '../../../base/pause.ts'
+import { createPace } from '../../../chat/channels/pace.ts'
 import type { Channel, ChannelHost, Confirmation } from '../../../chat/channels/types.ts'
-import { type Connection, keepConnected } from '../connection.ts'
+import { type Connection, keepConnected, statusOf } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { createDelivery, longestMessage } from './delivery.ts'
 import { createGroups } from './groups.ts'
@@ -67,6 +68,8 @@ export function open(options: Options): Channel {
   let notBefore = 0
   const typing = new Map<string, NodeJS.Timeout>()
   const recent = createRecent()
+  /** WhatsApp does not say how much it takes, and asks the account to wait, whatever chat it is about. */
+  const pace = createPace({ now })
 
   const connected = () => {
     if (!current || current.ended.aborted) throw new Error('WhatsApp is not connected.')
@@ -78,7 +81,10 @@ export function open(options: Options): Channel {
     secret: () => secretOf(host),
     readFile: options.readFile,
     recent,
-    limited: ms => connection?.limitedUntil(now() + ms),
+    limited(ms) {
+      connection?.limitedUntil(now() + ms)
+      pace.hold(ms)
+    },
     now,
   })
 
@@ -139,14 +145,11 @@ export function open(options: Options): Channel {
     reaches: isOurs,
     messageLimit: longestMessage,
     pairs: !settings.own,
+    pace,
     problem: () => problem,
     status() {
-      const { limitedUntil, ...status } = connection?.status() ?? { isConnected: false, since: created }
-      return {
-        ...status,
-        ...(limitedUntil !== undefined && limitedUntil > now() && { limitedUntil }),
-        ...(confirm && { confirm }),
-      }
+      const status = statusOf(connection, created, now())
+      return { ...status, pace: pace.status(), ...(confirm && { confirm }) }
     },
     async connect(given) {
       host = given

@@ -1,6 +1,6 @@
 import { abortable } from '../../../base/pause.ts'
 import type { Channel, ChannelHost, KnownChat } from '../../../chat/channels/types.ts'
-import { type Connection, keepConnected } from '../connection.ts'
+import { type Connection, keepConnected, statusOf } from '../connection.ts'
 import type { ChannelOptions } from '../kind.ts'
 import { createDelivery } from './delivery.ts'
 import { createFiles } from './files.ts'
@@ -120,10 +120,7 @@ export function open(options: Options): Channel {
     reaches: isOurs,
     messageLimit: longestMessage,
     pairs: true,
-    status() {
-      const { limitedUntil, ...status } = connection?.status() ?? { isConnected: false, since: startedAt }
-      return limitedUntil !== undefined && limitedUntil > now() ? { ...status, limitedUntil } : status
-    },
+    status: () => statusOf(connection, startedAt, now()),
     async connect(given) {
       host = given
       connection = keepConnected({ run: (signal, connected) => run(given, signal, connected), log, now })
