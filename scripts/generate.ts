@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { commandTypes, errorCodes, type JsonSchema, jsonSchemas, payloadJsonSchema } from '@hatchway/protocol'
 import { openApiDocument } from '../packages/host/src/api/openapi.ts'
 import { publishedWith } from '../packages/host/src/api/routes.ts'
-import { type Feature, features } from '../packages/host/src/plugins/channels/kind.ts'
+import { features } from '../packages/host/src/plugins/channels/kind.ts'
 import { kinds } from '../packages/host/src/plugins/channels/kinds.ts'
 import { builtInRoutes } from '../packages/host/src/plugins/routes.ts'
 import { deadPaths } from './named-paths.ts'
@@ -74,13 +74,26 @@ const errorTable = (): string =>
     Object.entries(errorCodes).map(([code, advice]) => [`\`${code}\``, advice]),
   )
 
-const featureNames = Object.keys(features).filter((name): name is Feature => name in features)
+/** what the contract suite has seen people do there: it writes that beside each platform */
+const resultsOf = (channel: string): readonly unknown[] => {
+  const file = new URL(`../packages/testing/src/channels/${channel}/results.json`, import.meta.url)
+  const results: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  if (!Array.isArray(results))
+    throw new Error(`${file.pathname} has no list: run the suite with HATCHWAY_RESULTS=write`)
+  return results
+}
+/** every channel that the contract suite tries; those that nobody has to add have no page of their own */
+const tried = [
+  ...kinds.map(({ name, title }) => ({ name, shown: `[${title}](${name}.md)` })),
+  { name: 'web', shown: 'The console' },
+  { name: 'webhook', shown: '[Webhook](../agents.md#webhooks)' },
+].map(channel => ({ ...channel, results: new Set(resultsOf(channel.name)) }))
 const channelTable = (): string =>
   table(
-    ['', ...kinds.map(({ name, title }) => `[${title}](${name}.md)`)],
-    featureNames.map(feature => [
-      features[feature],
-      ...kinds.map(({ does }) => (does.includes(feature) ? 'yes' : '–')),
+    ['', ...tried.map(({ shown }) => shown)],
+    Object.entries(features).map(([feature, title]) => [
+      title,
+      ...tried.map(({ results }) => (results.has(feature) ? 'yes' : '–')),
     ]),
   )
 

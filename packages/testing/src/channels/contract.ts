@@ -1,14 +1,20 @@
+import { join } from 'node:path'
+import { createNames, post } from '@hatchway/spool'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Channel } from '../../../host/src/chat/channels/types.ts'
 import type { ChannelKind, Feature } from '../../../host/src/plugins/channels/kind.ts'
+import { inputId } from '../../../host/src/runs/input-box.ts'
 import { until } from '../until.ts'
-import { type GroupInChat, type HostWithChannel, openHost, type TestedKind } from './host.ts'
-import type { Platform, Shown } from './platform.ts'
+import { openHost, openLiveWith, type TestedKind } from './host.ts'
+import type { Person, Platform, Shown } from './platform.ts'
+import { inOrder, resultsOf, writeResults } from './results.ts'
 
 /** What each platform that people add does. */
 const basics = {
   status: 'says whether it is connected, and as whom',
   pairing: 'lets chats ask that nobody has registered',
   outage: 'is elsewhere, and may be away for a while',
+  people: 'tells people apart',
 } as const
 type Ability = Feature | keyof typeof basics
 
@@ -27,14 +33,25 @@ export function channelContract(
   ),
 ): void {
   const { kind, missing } = options
-  const attempt = missing === undefined || process.env.CI === 'true' ? test : test.skip
+  const tryIt = missing === undefined || process.env.CI === 'true' ? test : test.skip
+  let tried = 0
+  let passed = 0
+  const attempt = (name: string, work: () => Promise<void>) => {
+    tried++
+    tryIt(name, async () => {
+      await work()
+      passed++
+    })
+  }
+  /** what people could do, in this run */
+  const seen = new Set<Feature>()
   const does = (ability: Ability) =>
     options.does
       ? options.does.includes(ability)
       : ability in basics || options.kind.does.some(feature => feature === ability)
   const title = `${kind.title}${missing === undefined ? '' : ` (needs ${missing})`}`
 
-  const isConnected = async ({ channel }: HostWithChannel, platform?: Platform) => {
+  const isConnected = async ({ channel }: { channel: Channel }, platform?: Platform) => {
     if (!does('status')) return expect(channel.status).toBeUndefined()
     return until(async () => {
       const { isConnected, confirm } = channel.status?.() ?? {}
@@ -44,10 +61,13 @@ export function channelContract(
   }
 
   const begin = async (
-    more: Partial<Parameters<typeof openHost>[0]> & { groups?: readonly GroupInChat[] } = {},
+    given:
+      | Partial<Parameters<typeof openHost>[0]>
+      | ((platform: Platform) => Partial<Parameters<typeof openHost>[0]>) = {},
   ) => {
     const platform = await options.open()
     const { settings, direct, room } = platform
+    const more = typeof given === 'function' ? given(platform) : given
     const groups = more.groups ?? [
       { folder: 'main', jid: direct, main: true },
       { folder: 'room', jid: room, requires_trigger: true },
@@ -160,6 +180,7 @@ export function channelContract(
         await platform.say(platform.ann, direct, 'last')
         await until(() => next.heard(direct).some(({ text }) => text === 'last'))
         expect(next.heard(direct).map(({ text }) => text)).toEqual(['kept', 'not kept yet', 'last'])
+        seen.add('absence')
       },
     )
 
@@ -179,6 +200,32 @@ export function channelContract(
         }
       },
     )
+
+    attempt('an answer under way when the host is stopped is delivered once', async () => {
+      const { host, again, direct, ours } = await begin()
+      const said = Array.from({ length: 8 }, (_, i) => `part ${i}`)
+      for (const text of said) host.tell(direct, text)
+      // Some have arrived, and the next is being sent.
+      await until(async () => (await ours(direct)).length > 0)
+      await host.stop()
+      const next = await again()
+      await until(() => next.store.countPending() === 0)
+      expect((await ours(direct)).map(({ text }) => text)).toEqual(said)
+    })
+
+    attempt('what is given twice, or too late, is taken once', async () => {
+      const { platform, host, direct } = await begin()
+      const texts = () => host.heard(direct).map(({ text }) => text)
+      await platform.say(platform.ann, direct, 'first')
+      await until(() => host.heard(direct).length === 1)
+      await platform.repeat?.()
+      await platform.swap?.(platform.ann, direct, ['second', 'third'])
+      await platform.repeat?.()
+      await platform.say(platform.ann, direct, 'last')
+      await until(() => texts().includes('last'))
+      const between = platform.swap ? ['third', 'second'] : []
+      expect(texts()).toEqual(['first', ...between, 'last'])
+    })
 
     attempt('a long text is split where it can be, and whole', async () => {
       const { host, ours, direct } = await begin()
@@ -220,7 +267,7 @@ export function channelContract(
       if (does('pairing')) await arrived(direct, 'operator')
       await platform.say(platform.ann, direct, 'please')
       await platform.say(platform.ann, room, 'not to the assistant')
-      await until(() => host.chats.inbound.counts().refused >= 2)
+      await until(() => host.refused() >= 2)
       expect(host.heard(direct)).toEqual([])
       const asked = {
         ...{ jid: direct, sender: platform.ann.id, senderName: platform.ann.name },
@@ -234,8 +281,92 @@ export function channelContract(
     attempt('only those on the list are heard', async () => {
       const { platform, host, room } = await begin({ config: { groups: { room: { senders: ['nobody'] } } } })
       await platform.say(platform.stranger, room, 'let me in', { mention: true })
-      await until(() => host.chats.inbound.counts().refused > 0)
+      await until(() => host.refused() > 0)
       expect(host.heard(room)).toEqual([])
+    })
+
+    const attemptPeople = does('people') ? attempt : () => {}
+    attemptPeople('whoever passes for somebody else is not heard as them', async () => {
+      const { platform, host, room } = await begin(({ ann }) => ({
+        config: { groups: { room: { senders: [ann.id] } } },
+      }))
+      const { ann, stranger } = platform
+      await (platform.forge?.('I am Ann') ??
+        platform.say({ ...stranger, name: ann.name }, room, 'I am Ann', { mention: true }))
+      // What is said in a chat is taken in its order.
+      await platform.say(ann, room, 'no, I am', { mention: true })
+      await until(() => host.heard(room).length > 0)
+      expect(host.heard(room)).toMatchObject([{ sender: ann.id, text: expect.stringContaining('no, I am') }])
+    })
+
+    attemptPeople('a stranger answers no question, whatever they press or say', async () => {
+      const { platform, host, arrived, room } = await begin(({ ann }) => ({
+        config: { groups: { room: { senders: [ann.id] } } },
+      }))
+      await host.command('room', 'q1', {
+        type: 'ask_user',
+        payload: {
+          questions: [{ question: 'Tea or coffee?', options: [{ label: 'Tea' }, { label: 'Coffee' }] }],
+        },
+      })
+      host.kick()
+      const [card] = await arrived(room, 'Tea or coffee?')
+      const answer = (by: Person, option: number, label: string) =>
+        does('buttons')
+          ? platform.press?.(by, room, card?.id ?? '', label)
+          : platform.say(by, room, String(option), { mention: true })
+      await answer(platform.stranger, 1, 'Tea')
+      await until(() => host.refused() > 0)
+      expect(host.sent('q1')).toEqual([])
+      await answer(platform.ann, 2, 'Coffee')
+      await until(() => host.sent('q1').length === 1)
+      expect(host.sent('q1')).toMatchObject([{ ok: true, result: { answers: [{ answer: 'Coffee' }] } }])
+    })
+
+    attemptPeople('what needs a person is decided by those who may, and by nobody else', async () => {
+      const platform = await options.open()
+      onTestFinished(platform.close)
+      const { direct, room, ann, stranger } = platform
+      const host = await openLiveWith(kind, platform.settings, {
+        config: { groups: { main: { approvers: [ann.id] } } },
+        groups: [
+          { folder: 'main', jid: room, main: true },
+          { folder: 'direct', jid: direct },
+        ],
+      })
+      platform.meet?.(host)
+      await isConnected(host, platform)
+      const { store, live } = host
+      store.transaction(transaction =>
+        transaction.addTaint('main', 'session', { corrupted: true, secret: true }, 'a test', Date.now()),
+      )
+      const payload = { jid: direct, text: 'the *plan*' }
+      post(
+        join(live.layout.ipc, 'main', 'tasks'),
+        JSON.stringify({ version: 1, id: 'r-1', type: 'send_message', payload }),
+        { name: createNames()() },
+      )
+      const ours = async (jid: string) => (await platform.shown(jid)).filter(({ isOurs }) => isOurs)
+      const words = async () => (await ours(room)).map(({ text }) => text).join('\n')
+      // To the letter: nothing that an agent writes is markup in what people decide about.
+      await until(async () => (await words()).includes('the *plan*'))
+      const [card] = await ours(room)
+      const isPressed = card?.buttons?.includes('Allow')
+      await until(async () => isPressed || /^deny /m.test(await words()))
+      const code = /^allow ([\w-]+)/m.exec(await words())?.[1]
+      const status = () => store.approvals.list({ limit: 1 })[0]?.status
+      const allow = (by: Person) =>
+        isPressed
+          ? platform.press?.(by, room, card?.id ?? '', 'Allow')
+          : platform.say(by, room, `allow ${code}`, { mention: true })
+      await allow(stranger)
+      // Whoever presses in vain is told alone; whoever says it, in the chat.
+      await until(async () => host.refused() > 0 || (await words()).includes('may not decide'))
+      expect(status()).toBe('open')
+      expect(await ours(direct)).toEqual([])
+      await allow(ann)
+      await until(async () => (await ours(direct)).length > 0)
+      expect(status()).toBe('allowed')
     })
 
     attempt('nothing that the library does is left on the process', async () => {
@@ -249,7 +380,7 @@ export function channelContract(
 
     attempt('a mention calls the assistant, and what is answered is quoted', async () => {
       const { platform, host, arrived, room } = await begin()
-      await platform.say(platform.ann, room, 'how are you', { mention: true })
+      const id = await platform.say(platform.ann, room, 'how are you', { mention: true })
       await until(() => host.heard(room).length === 1)
       expect(host.heard(room)).toMatchObject([{ status: 'waiting' }])
       host.tell(room, 'very well')
@@ -257,7 +388,16 @@ export function channelContract(
       await platform.say(platform.ann, room, 'glad to hear it', { replyTo: ours?.id ?? '' })
       await until(() => host.heard(room).length === 2)
       const [, answer] = host.heard(room)
-      if (does('quotes')) expect(answer).toMatchObject({ status: 'waiting', quote: { id: ours?.id } })
+      if (!does('quotes')) return
+      expect(answer).toMatchObject({ status: 'waiting', quote: { id: ours?.id } })
+      const [first] = host.heard(room)
+      const payload = { text: 'as I said', reply_to: inputId(first?.id ?? 0) }
+      await host.command('room', undefined, { type: 'send_message', payload })
+      host.kick()
+      const quoting = (await arrived(room, 'as I said')).find(({ text }) => text.includes('as I said'))
+      // Where messages are answered in threads, that is the quote.
+      expect([quoting?.replyTo, quoting?.thread]).toContain(id)
+      seen.add('quotes')
     })
 
     attempt('a question is answered by a button where there are any, and in words elsewhere', async () => {
@@ -276,6 +416,7 @@ export function channelContract(
         await until(async () =>
           (await ours(direct)).some(one => one.text.includes('Coffee (') && !one.buttons?.length),
         )
+        seen.add('buttons')
       } else await platform.say(platform.ann, direct, '2')
       await until(() => host.sent('q1').length === 1)
       expect(host.sent('q1')).toMatchObject([{ ok: true, result: { answers: [{ answer: 'Coffee' }] } }])
@@ -299,6 +440,7 @@ export function channelContract(
       const shown = await arrived(room, 'here it is')
       expect(shown.find(({ text }) => text === 'here it is')?.thread).toBe(said?.thread)
       expect(id).not.toBe('')
+      seen.add('threads')
     })
 
     const attemptFiles = does('files') ? attempt : () => {}
@@ -318,6 +460,7 @@ export function channelContract(
       await until(async () =>
         (await platform.shown(direct)).some(one => one.isOurs && one.file?.bytes === content.length),
       )
+      seen.add('files')
     })
 
     attempt('reactions, changes and what is taken back reach the agent', async () => {
@@ -327,6 +470,7 @@ export function channelContract(
       if (does('edits')) {
         await platform.edit?.(platform.ann, direct, id, 'buy rolls')
         await until(() => host.heard(direct)[0]?.text === 'buy rolls')
+        seen.add('edits')
       }
       host.tell(direct, '👍', { kind: 'reaction', messageId: null })
       if (does('reactions')) {
@@ -337,10 +481,12 @@ export function channelContract(
         const ours = (await arrived(direct, 'bought')).find(({ text }) => text === 'bought')
         await platform.react?.(platform.ann, direct, ours?.id ?? '', '🎉')
         await until(() => host.notes().some(({ text }) => text.includes('🎉') && text.includes('bought')))
+        seen.add('reactions')
       }
       if (does('deletions')) {
         await platform.remove?.(platform.ann, direct, id)
         await until(() => host.heard(direct)[0]?.text === '[taken back]')
+        seen.add('deletions')
       }
     })
 
@@ -375,6 +521,7 @@ export function channelContract(
       const { platform, host, direct } = await begin()
       host.chats.typing(direct, true)
       await until(async () => (await platform.isTyping?.(direct)) === true)
+      seen.add('typing')
       host.chats.typing(direct, false)
     })
 
@@ -396,6 +543,13 @@ export function channelContract(
       const lines = parts.flatMap(part => part.split(/\r?\n/))
       expect(lines.filter(line => line.includes('const v'))).toEqual(code)
       expect(lines.filter(line => line.includes('of it.'))).toEqual([alone])
+    })
+
+    // The last: it compares what the others have seen, unless one of them was left out or has failed.
+    tryIt('what people could do here is what the documentation says', context => {
+      if (passed < tried) return context.skip()
+      if (process.env.HATCHWAY_RESULTS === 'write') writeResults(kind.name, seen)
+      expect(resultsOf(kind.name)).toEqual(inOrder(seen))
     })
   })
 }

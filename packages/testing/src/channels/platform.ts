@@ -30,7 +30,7 @@ export interface Platform {
   /** the operator scans or types what the channel shows, in the platform's own app; once for each value */
   confirm?(what: Confirmation): Promise<void>
   /** is given each host that is opened on it: some platforms are within the host, or call it themselves */
-  meet?(host: HostWithChannel): void
+  meet?(host: Pick<HostWithChannel, 'channel' | 'store' | 'chats'>): void
   /** somebody presses a button of ours, by what it says */
   press?(by: Person, jid: string, id: string, label: string): Promise<void>
   edit?(by: Person, jid: string, id: string, text: string): Promise<void>
@@ -43,6 +43,13 @@ export interface Platform {
   refuse?(times: number, how: 'limit' | 'failure'): void
   /** gives what was said once more, as platforms do that are not sure whether it arrived */
   repeat?(): Promise<void>
+  /** two things are said, and the second is given before the first; left out: the platform keeps the order */
+  swap?(by: Person, jid: string, texts: readonly [string, string]): Promise<void>
+  /**
+   * The stranger calls the assistant in the room and passes for Ann as well as the platform lets them; left out: all they
+   * can do is to take her name.
+   */
+  forge?(text: string): Promise<void>
   /** what was delivered once is not shown twice, whoever crashes: there is a key for it */
   dropsRepeats?: boolean
 }

@@ -6,7 +6,7 @@ import type { Channel } from '../../chat/channels/types.ts'
 export const features = {
   buttons: 'Questions and approvals as buttons',
   threads: 'Answers in the thread or topic',
-  quotes: 'Quoted messages',
+  quotes: 'Quoted messages both ways',
   files: 'Files both ways',
   reactions: 'Reactions both ways',
   edits: 'What people change',

@@ -9,7 +9,7 @@ import { createWebhookChannel } from './channel.ts'
 import { webhookSchema } from './settings.ts'
 import { checkSignature, sign } from './signature.ts'
 
-channelContract({ kind: webhookChat, does: ['absence', 'outage'], open: openWebhook })
+channelContract({ kind: webhookChat, does: ['absence', 'outage', 'people'], open: openWebhook })
 
 const secret = 'a secret that is long enough'
 const at = 1_700_000_000_000

@@ -43,8 +43,8 @@ export async function openDiscord(options: { heartbeatMs?: number } = {}) {
     ...(guild_id && { guild_id, member: { user, nick: null, roles: [] } }),
   })
 
-  /** Something that a person says, which the bot is told of. */
-  const post = (by: Person, channel: Channel, content: Partial<Message>): Message => {
+  /** Something that a person says. */
+  const put = (by: Person, channel: Channel, content: Partial<Message>): Message => {
     const author = userOf(by)
     const message: Message = {
       id: world.nextId(),
@@ -64,7 +64,14 @@ export async function openDiscord(options: { heartbeatMs?: number } = {}) {
       ...content,
     }
     channel.messages.push(message)
-    gateway.dispatch('MESSAGE_CREATE', { ...message, ...inGuild(channel, author) }, channel)
+    return message
+  }
+  const tell = (channel: Channel, message: Message) =>
+    gateway.dispatch('MESSAGE_CREATE', { ...message, ...inGuild(channel, message.author) }, channel)
+  /** The bot is told of it, too. */
+  const post = (by: Person, channel: Channel, content: Partial<Message>): Message => {
+    const message = put(by, channel, content)
+    tell(channel, message)
     return message
   }
 
@@ -183,8 +190,25 @@ export async function openDiscord(options: { heartbeatMs?: number } = {}) {
     },
     async repeat() {
       for (const channel of world.channels.values())
-        for (const message of channel.messages)
-          gateway.dispatch('MESSAGE_CREATE', { ...message, ...inGuild(channel, message.author) }, channel)
+        for (const message of channel.messages) tell(channel, message)
+    },
+    async swap(by, jid, texts) {
+      const messages = texts.map(content => put(by, channelOf(jid), { content }))
+      for (const message of messages.toReversed()) tell(channelOf(jid), message)
+    },
+    /** somebody's webhook, under her name */
+    async forge(text) {
+      const author = {
+        ...people.stranger,
+        username: people.ann.username,
+        global_name: people.ann.global_name,
+      }
+      post(platform.stranger, general, {
+        author: { ...author, bot: true },
+        webhook_id: world.nextId(),
+        content: `<@${world.bot.id}> ${text}`,
+        mentions: [world.bot],
+      })
     },
 
     // What is special to Discord.

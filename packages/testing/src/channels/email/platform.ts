@@ -183,6 +183,19 @@ export async function openEmail(servers: MailServers) {
       for (const { by, raw } of [...said]) await deliver({ from: by.id, to: own, raw })
     },
 
+    /** the first is an hour on its way */
+    async swap(by, jid, [first, second]) {
+      await platform.say(by, jid, second)
+      const date = new Date(Date.now() - 3_600_000).toUTCString()
+      const id = `<late-${number}@${by.id.replace(/.*@/, '')}>`
+      const headers = [`From: ${by.id}`, `To: ${own}`, `Message-ID: ${id}`, `Date: ${date}`]
+      await platform.post(by, [...headers, '', first])
+    },
+    async forge(text) {
+      const to = [own, ...peopleIn(room).filter(one => one !== ann.id)].join(', ')
+      await platform.post(stranger, [`From: ${ann.name} <${ann.id}>`, `To: ${to}`, '', text])
+    },
+
     // What is special to mail.
     own,
     bob,

@@ -61,6 +61,10 @@ export async function openIrc(options: { accounts?: 'account-tag' | 'extended-jo
       await server.close()
     },
 
+    async forge(text) {
+      mallorys.write(`:ann!~ann@127.0.0.1 PRIVMSG #others :hatch: ${text}`)
+    },
+
     // What is special to IRC.
     accounts,
     anns,

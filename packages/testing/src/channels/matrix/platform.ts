@@ -1,4 +1,4 @@
-import { EventType, type MatrixEvent, Preset, RelationType, Visibility } from 'matrix-js-sdk'
+import { EventType, KnownMembership, type MatrixEvent, Preset, RelationType, Visibility } from 'matrix-js-sdk'
 import { until } from '../../until.ts'
 import type { Person, Platform, Said, Shown } from '../platform.ts'
 import { type MatrixPerson, openPerson, password, register } from './people.ts'
@@ -265,6 +265,13 @@ export async function openMatrix(
         proxy.rewrite = undefined
         return path.replace(/since=[^&]+/, `since=${encodeURIComponent(since)}`)
       }
+    },
+
+    async forge(text) {
+      const { client } = stranger
+      const content = { membership: KnownMembership.Join, displayname: ann.name }
+      await client.sendStateEvent(room, EventType.RoomMember, content, stranger.id)
+      await platform.say(platform.stranger, jidOf(room), text, { mention: true })
     },
 
     // What is special to Matrix.

@@ -150,6 +150,16 @@ export async function openSlack(options: Parameters<typeof startSlack>[0] = {}) 
         if (told.type === 'events_api') api.put({ ...told, attempt: told.attempt + 1 })
     },
 
+    async swap(by, jid, texts) {
+      const messages = texts.map(text => world.put(chatOf(jid), { user: by.id, text }))
+      for (const message of messages.toReversed()) world.announce(chatOf(jid), message)
+    },
+    /** another app, under her name */
+    async forge(text) {
+      const content = { subtype: 'bot_message', bot_id: 'B0OTHER', username: ann.name }
+      world.post(chatOf(room), { ...content, text: `<@${app.user}> ${text}` })
+    },
+
     // What is special to Slack.
     api,
     chatOf,

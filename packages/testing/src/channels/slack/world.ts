@@ -122,8 +122,8 @@ export function createWorld() {
       for (const listener of listeners) listener(structuredClone(event))
     },
     typeOf: (chat: WorldChat) => (chat.is_im ? 'im' : 'channel'),
-    /** Puts a message into a chat. The app is told of all that is said where it is, also by itself; of a mention twice. */
-    post(chat: WorldChat, content: Partial<WorldMessage>): WorldMessage {
+    /** Puts a message into a chat. */
+    put(chat: WorldChat, content: Partial<WorldMessage>): WorldMessage {
       const parent = chat.messages.find(({ ts }) => ts === content.thread_ts)
       const message: WorldMessage = {
         type: 'message',
@@ -133,11 +133,19 @@ export function createWorld() {
         ...content,
       }
       chat.messages.push(message)
-      if (!chat.is_member) return message
+      return message
+    },
+    /** The app is told of all that is said where it is, also by itself; of a mention twice. */
+    announce(chat: WorldChat, message: WorldMessage): void {
+      if (!chat.is_member) return
       const placed = { ...message, channel: chat.id, event_ts: message.ts }
       world.tell({ ...placed, channel_type: world.typeOf(chat) })
       if (!chat.is_im && message.text.includes(`<@${app.user}>`))
         world.tell({ ...placed, type: 'app_mention', subtype: undefined })
+    },
+    post(chat: WorldChat, content: Partial<WorldMessage>): WorldMessage {
+      const message = world.put(chat, content)
+      world.announce(chat, message)
       return message
     },
     /** What history shows of a message that has answers. */

@@ -12,7 +12,7 @@ const ann: Person = { id: 'operator', name: 'Ann' }
 
 /** People at the console, who do what its routes do, and see what those show them. It is never away from its host. */
 export async function openWeb(): Promise<Platform> {
-  let host: HostWithChannel | undefined
+  let host: Pick<HostWithChannel, 'store' | 'chats'> | undefined
   const here = () => {
     if (!host) throw new Error('no host is open')
     return host

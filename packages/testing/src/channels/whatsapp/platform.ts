@@ -292,6 +292,17 @@ export async function openWhatsApp(options: WhatsAppOptions = {}) {
       for (const node of server.confirmed.splice(0)) server.deliver(node)
     },
 
+    /** the first comes from a phone that had no line for a minute */
+    async swap(by, jid, [first, second]) {
+      await platform.say(by, jid, second)
+      const late = { t: String(Math.floor(Date.now() / 1000) - 60) }
+      await stanza(phone(by), jid, { conversation: first }, late)
+    },
+    async forge(text) {
+      const said = await messageFor(room, text, { mention: true })
+      await stanza(phone(stranger), room, said, { notify: ann.name })
+    },
+
     // What is special to WhatsApp.
     server,
     resent,

@@ -127,6 +127,14 @@ export async function openXmpp(options: ProsodyOptions & { showsAddresses?: bool
       for (const { by, message } of said) await (await by.session()).deliver(message, false)
     },
 
+    /** with what a server would say of her */
+    async forge(text) {
+      const { xml } = await mallorysApp.session()
+      const item = xml('item', { jid: `${ann.id}/phone`, affiliation: 'owner' })
+      const vouched = xml('x', { xmlns: ns.mucUser }, item)
+      await write(mallorysApp, room, undefined, xml('body', {}, `hatch: ${text}`), vouched)
+    },
+
     // What is special to XMPP.
     server,
     hatch,
