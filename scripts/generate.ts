@@ -1,13 +1,14 @@
 /**
  * Writes the parts of docs/ that follow from the code: docs/schemas/*.json and docs/openapi.json from the schemas that
  * check commands and API answers, and, between markers, the tables in docs/protocol.md and the picture of the host's
- * rooms in docs/architecture.md. With --check nothing is written, and a file that is out of date is an error, as is a page
- * that names a file which does not exist.
+ * rooms in docs/architecture.md; and the list of commands that `hatchway --help` shows. With --check nothing is written,
+ * and a file that is out of date is an error, as is a page that names a file which does not exist.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandTypes, errorCodes, type JsonSchema, jsonSchemas, payloadJsonSchema } from '@hatchway/protocol'
+import { summarise } from '../packages/cli/src/summarise.ts'
 import { openApiDocument } from '../packages/host/src/api/openapi.ts'
 import { publishedWith } from '../packages/host/src/api/routes.ts'
 import { features } from '../packages/host/src/plugins/channels/kind.ts'
@@ -17,6 +18,7 @@ import { deadPaths } from './named-paths.ts'
 import { roomGraph } from './room-graph.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
+const helpList = fileURLToPath(new URL('../packages/cli/src/summaries.json', import.meta.url))
 const schemaFolder = join(docs, 'schemas')
 /** pages with generated blocks */
 const pages = ['protocol.md', 'architecture.md', 'channels/README.md']
@@ -133,6 +135,7 @@ wanted.set(
   join(docs, 'openapi.json'),
   `${JSON.stringify(openApiDocument(publishedWith(builtInRoutes)), null, 2)}\n`,
 )
+wanted.set(helpList, `${JSON.stringify(await summarise(), null, 2)}\n`)
 for (const page of pages) {
   const path = join(docs, page)
   wanted.set(path, withBlocks(page, readFileSync(path, 'utf8')))

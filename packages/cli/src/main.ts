@@ -4,6 +4,7 @@ import type { CliCommand } from './command.ts'
 import { exitCodes, reportFailure } from './failure.ts'
 import { endWithReader } from './output.ts'
 import { addPluginCommands } from './plugins.ts'
+import summaries from './summaries.json' with { type: 'json' }
 
 /** In the order of `--help`. A command's file is loaded when it is called. */
 export const commands: Readonly<Record<string, () => Promise<{ default: CliCommand }>>> = {
@@ -48,7 +49,17 @@ export const commands: Readonly<Record<string, () => Promise<{ default: CliComma
   completion: () => import('./commands/completion.ts'),
 }
 
-/** One command needs its own file; the help of the program, completion and an unknown name need all of them. */
+/** Only lists the commands, or does not even do that. */
+const listing: ReadonlySet<string | undefined> = new Set([
+  undefined,
+  'help',
+  '-h',
+  '--help',
+  '-V',
+  '--version',
+])
+
+/** One command needs its own file; completion and an unknown name need all of them. */
 const filesFor = (name: string | undefined) => {
   const one = name !== undefined && name !== 'completion' && Object.hasOwn(commands, name) && commands[name]
   return Promise.all(one ? [one()] : Object.values(commands).map(load => load()))
@@ -73,7 +84,12 @@ Exit codes:
   3  no answer in time
   64 invalid usage`,
     )
-  for (const { default: add } of await filesFor(args[0])) add(program)
+  if (args.length <= 1 && listing.has(args[0])) {
+    for (const [term, summary] of Object.entries(summaries))
+      program.addCommand(new Command(term).description(summary))
+  } else {
+    for (const { default: add } of await filesFor(args[0])) add(program)
+  }
   try {
     await addPluginCommands(program, args, name => Object.hasOwn(commands, name))
     await program.parseAsync(args, { from: 'user' })
