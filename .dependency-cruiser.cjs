@@ -91,7 +91,7 @@ module.exports = {
     only(
       'agent-knows-spool-and-protocol',
       '^packages/agent/',
-      ['^packages/(spool|protocol)/', '^scripts/newest'],
+      ['^packages/(spool|protocol)/', '^scripts/(newest|builtins)'],
       'the untrusted side, which goes into images',
     ),
     only(
@@ -101,7 +101,7 @@ module.exports = {
         '^packages/protocol/',
         '^packages/spool/src/index',
         '^packages/host/src/(index|config|config/names|plugin|service|api|base/parts|base/platform|supervisor/index)\\.ts$',
-        '^scripts/newest',
+        '^scripts/(newest|builtins)',
       ],
       'people go through the same API as the console',
     ),

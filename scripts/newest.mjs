@@ -1,5 +1,6 @@
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+// Commands are started by what imports this: see packages/cli/bin.
+const take = async name => process.getBuiltinModule?.(name) ?? (await import(name))
+const [{ readdirSync, statSync }, { join }] = await Promise.all(['node:fs', 'node:path'].map(take))
 
 /** When the newest of these files was changed, tests aside: whether what is made of them is up to date. */
 export const newestIn = paths => Math.max(...paths.map(newest))

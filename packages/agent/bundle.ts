@@ -2,6 +2,7 @@ import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, statSync, write
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { InputOptions, OutputOptions } from 'rolldown'
+import { takenBuiltins } from '../../scripts/builtins.ts'
 import { newestIn } from '../../scripts/newest.mjs'
 
 /**
@@ -19,6 +20,7 @@ const recipe = join(import.meta.dirname, 'image', 'Dockerfile')
 const madeOf = [
   join(import.meta.dirname, 'bundle.ts'),
   join(import.meta.dirname, 'package.json'),
+  join(packages, '..', 'scripts', 'builtins.ts'),
   shellScript,
   commandScript,
   recipe,
@@ -91,6 +93,7 @@ async function bundle(input: string, directory: string, output: OutputOptions): 
     logLevel: 'warn',
     // The host's Node runs it, which may be as old as that.
     transform: { target: 'node22.13' },
+    plugins: [takenBuiltins()],
   }
   const build = await rolldown(options)
   try {

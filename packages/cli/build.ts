@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'no
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Plugin, rolldown } from 'rolldown'
+import { takenBuiltins } from '../../scripts/builtins.ts'
 import { newestIn } from '../../scripts/newest.mjs'
 
 /**
@@ -15,6 +16,7 @@ const made = join(here, 'dist')
 const host = join(packages, 'host', 'src')
 const madeOf = [
   import.meta.filename,
+  join(packages, '..', 'scripts', 'builtins.ts'),
   ...['protocol', 'spool', 'host', 'cli'].map(name => join(packages, name, 'src')),
 ]
 
@@ -82,6 +84,21 @@ const plainWidths = (): Plugin => ({
   },
 })
 
+/** Our commands are not programs of their own, and what starts those is large. */
+const noPrograms = (): Plugin => ({
+  name: 'no-programs',
+  transform: {
+    filter: { id: /node_modules\/commander\/.*\.js$/, code: /\bimport childProcess / },
+    handler: code => ({
+      code: code.replace(
+        /^import childProcess from .*$/m,
+        "const childProcess = { spawn: (...given) => process.getBuiltinModule('node:child_process').spawn(...given) };",
+      ),
+      map: null,
+    }),
+  },
+})
+
 /** Whether it had to be made. */
 export async function buildIfStale(): Promise<boolean> {
   const whenMade = statSync(join(made, 'main.mjs'), { throwIfNoEntry: false })?.mtimeMs ?? 0
@@ -143,7 +160,7 @@ export async function bundle(
     resolve: { alias: { 'hatchway/service': join(here, 'src', 'service.ts') } },
     logLevel: 'warn',
     transform: { target: 'node22.13' },
-    plugins: [startedModules(), foldersBeside(output), plainWidths()],
+    plugins: [startedModules(), foldersBeside(output), plainWidths(), noPrograms(), takenBuiltins()],
   })
   try {
     await build.write({

@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 // Plain JavaScript for any Node from 16 on: it starts the bundle, or, in a clone whose sources are newer, the sources. Where
 // Node is too old for that, it finds the Node that `npm ci` installed, and starts that.
-import { spawn } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
-import module from 'node:module'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import v8 from 'node:v8'
+
+// `import` evaluates all that a part of Node exports, which takes longer than `--help`. An older Node has only that.
+const take = async name => process.getBuiltinModule?.(name) ?? (await import(name))
+const [
+  { existsSync, statSync },
+  { createRequire, enableCompileCache },
+  { homedir },
+  { join },
+  { fileURLToPath },
+] = await Promise.all(['node:fs', 'node:module', 'node:os', 'node:path', 'node:url'].map(take))
 
 /** The bundle needs less than the sources, which are TypeScript. */
 const needed = { bundle: [22, 13], sources: [24, 0] }
@@ -19,11 +22,12 @@ if (isNew(needed[start])) {
   if (process.argv[2] === 'up') {
     // A daemon runs long and keeps little in memory. By default, V8 lets the young generation grow to tens of megabytes
     // while the program loads, and never shrinks it; and it lets garbage grow to three times the memory in use.
-    v8.setFlagsFromString('--semi-space-growth-factor=1')
-    v8.setFlagsFromString('--heap-growing-percent=50')
+    const { setFlagsFromString } = await take('node:v8')
+    setFlagsFromString('--semi-space-growth-factor=1')
+    setFlagsFromString('--heap-growing-percent=50')
   }
   // Not in the shared temporary directory, because code in the cache is executed.
-  module.enableCompileCache(
+  enableCompileCache(
     isClone
       ? join(ownPackage, '..', '..', 'node_modules', '.cache', 'hatchway')
       : join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'hatchway'),
@@ -31,7 +35,7 @@ if (isNew(needed[start])) {
   const { main } = await import(start === 'bundle' ? '../dist/main.mjs' : '../src/main.ts')
   await main(process.argv.slice(2))
 } else if (isClone) {
-  handOver()
+  await handOver()
 } else {
   refuse('Install a newer one, for example from https://nodejs.org.')
 }
@@ -59,10 +63,11 @@ async function isBundleCurrent() {
   return bundle.mtimeMs > newestIn(names.map(name => join(ownPackage, '..', name, 'src')))
 }
 
-function handOver() {
+async function handOver() {
+  const { spawn } = await take('node:child_process')
   let node
   try {
-    node = module.createRequire(import.meta.url).resolve('node/bin/node')
+    node = createRequire(import.meta.url).resolve('node/bin/node')
   } catch {
     refuse('Run `npm ci` in its directory, which installs one, or install it yourself.')
     return
