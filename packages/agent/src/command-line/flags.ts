@@ -13,7 +13,7 @@ export interface Flag {
   description: string
 }
 
-export type Arguments = Record<string, unknown>
+type Arguments = Record<string, unknown>
 export type Parsed = { ask: 'help' } | { args: Arguments } | { problem: string }
 
 /** Ours, whatever a tool calls its arguments: those are given in `--json` then. */

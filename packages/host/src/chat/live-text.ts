@@ -30,7 +30,7 @@ export interface LiveTexts {
 
 type LiveGroup = Pick<Group, 'folder' | 'jid'>
 
-export interface LiveText {
+interface LiveText {
   jid: string
   text: string
 }
