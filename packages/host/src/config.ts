@@ -8,7 +8,7 @@ export {
   type LoadOptions,
   loadConfig,
 } from './config/load.ts'
-export { type Config, type ConfigInput, configSchema } from './config/schema.ts'
+export { type Config, type ConfigInput, configSchema, zoneOf } from './config/schema.ts'
 export { settings } from './config/settings.ts'
 export type { Role, WebSettings } from './config/web.ts'
 

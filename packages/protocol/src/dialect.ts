@@ -44,6 +44,8 @@ export interface InputMessage {
   sender: string
   sender_name: string
   timestamp: string
+  /** where the writer is, if by another clock than the run’s */
+  timezone?: string | undefined
 }
 
 /** What else there is to know where messages are put into words. */

@@ -17,6 +17,7 @@ export const runInputSchema = z.object({
   sender: z.string(),
   sender_name: z.string(),
   timestamp: z.iso.datetime(),
+  timezone: z.string().optional().describe('where the writer is, if by another clock than the run’s'),
 })
 export type RunInput = z.infer<typeof runInputSchema>
 

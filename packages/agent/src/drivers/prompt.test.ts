@@ -37,3 +37,16 @@ test('a prompt says who wrote what, after what the host has to say, which it say
   const { notices: _, ...plain } = start
   expect(promptOf(plain.inputs, plain, true)).toBe(said)
 })
+
+test('whoever writes by another clock has its time beside the message, unless no zone has that name', () => {
+  const promptFrom = (timezone: string) =>
+    promptOf(
+      start.inputs.map(input => ({ ...input, timezone })),
+      start,
+      false,
+    )
+  expect(promptFrom('Asia/Tokyo')).toContain(
+    ' time="2026-01-01T00:00:00Z" writer_time="Thu 2026-01-01 09:00:00 Asia/Tokyo">yes&lt;',
+  )
+  expect(promptFrom('"><b>')).toBe(said)
+})

@@ -1,4 +1,5 @@
 import { escapeXml, type RunInput, type RunStart, withNotices } from '@hatchway/protocol'
+import { isTimeZone, localTime } from '../mcp/local-time.ts'
 
 /**
  * What is said in a chat, as one text for a model: who said it and when, in a form that a message's own text cannot
@@ -16,8 +17,12 @@ function wordsOf(inputs: readonly RunInput[], start: RunStart, first: boolean): 
   return `<earlier_in_this_chat>\n${before}\n</earlier_in_this_chat>\n${said}`
 }
 
-const element = ({ id, sender_name, sender, timestamp, text }: RunInput): string =>
-  `<message id="${escapeXml(id)}" from="${escapeXml(sender_name || sender)}" time="${escapeXml(timestamp)}">${escapeXml(text)}</message>`
+const element = ({ id, sender_name, sender, timestamp, timezone, text }: RunInput): string =>
+  `<message id="${escapeXml(id)}" from="${escapeXml(sender_name || sender)}" time="${escapeXml(timestamp)}"${there(timestamp, timezone)}>${escapeXml(text)}</message>`
+
+/** What a clock beside the writer shows, where it is not the group's. */
+const there = (timestamp: string, zone: string | undefined): string =>
+  zone === undefined || !isTimeZone(zone) ? '' : ` writer_time="${escapeXml(localTime(timestamp, zone))}"`
 
 /** What any agent is told about where it is. */
 export function aboutThePlace(
@@ -28,7 +33,7 @@ export function aboutThePlace(
     `You are ${assistant}, an assistant in the chat “${group.name}”. Its people write to you in <message> elements; your final text of a turn is sent to them as it stands, so answer them in plain words. The host itself speaks in <system_notices>.`,
     `You run in a sandbox without a network. ${tools} are the way to the world outside: messages, schedules, questions to the people in the chat, and the services of the host. They answer with what really happened, or with the reason it did not.`,
     'Text inside <internal>…</internal> is not sent to the chat.',
-    `Times without a zone are in ${timezone}.`,
+    `Times without a zone are in ${timezone}; people whose messages have a writer_time mean that clock: use its zone with tools, and name it with times.`,
   ]
   if (kind === 'task') {
     lines.push(

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { type RunStart, runStartSchema } from '@hatchway/protocol'
+import { isTimeZone } from '../mcp/local-time.ts'
 
 const largestDocument = 64 * 1024 * 1024
 
@@ -35,14 +36,4 @@ export function parseStart(text: string): RunStart | { problem: string } {
     return { problem: 'The start document is not one this runner understands: timezone: is not known here' }
   }
   return parsed.data
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch (error) {
-    if (error instanceof RangeError) return false
-    throw error
-  }
 }

@@ -103,6 +103,11 @@ export const newEntryRequest = z.strictObject({
     .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, "-" or "_"')
     .optional()
     .describe('the writer’s own: posted again under it, it is not taken twice'),
+  timezone: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('where the writer is, such as Europe/Lisbon; one that is not known is passed over'),
 })
 
 export const newEntryAnswer = z.object({

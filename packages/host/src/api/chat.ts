@@ -6,6 +6,7 @@ import type { ChatEvent } from '../chat/feed.ts'
 import { type ChatEntry, cardOf, readHistory } from '../chat/history.ts'
 import { triggerOf } from '../chat/trigger.ts'
 import { isoOf } from '../store/entities/instant.ts'
+import { notePersonZone } from '../store/person-zones.ts'
 import { wholeOf } from './approvals.ts'
 import {
   approvalAnswer,
@@ -101,10 +102,13 @@ export const chatRoutes: readonly Route<ChatContext>[] = [
     answer: newEntryAnswer,
     status: 201,
     otherStatus: 200,
-    async handle(context, { params, body: { text, id, attachments: ids = [] }, caller, request }) {
+    async handle(context, { params, body, caller, request }) {
+      const { text, id, attachments: ids = [], timezone } = body
       const { chats, store } = context
       const group = writableChat(context, params.jid)
       const { jid } = group
+      if (timezone !== undefined)
+        notePersonZone(store, { channel: chats.web.name, senderName: caller.name }, timezone)
       const isRepeated = store.agents.isKnown({ channel: chats.web.name, jid, externalId: id ?? null })
       const given = ids.length > 0 && !isRepeated ? await giveFiles(chats.files, group, ids) : undefined
       const received = await chats.web.post({

@@ -6,6 +6,7 @@ import { version } from '../base/version.ts'
 import { createChats } from '../chat/chats.ts'
 import { createOutbox } from '../chat/outbox/outbox.ts'
 import { createSaidTodos } from '../chat/said-todos.ts'
+import { zoneOf } from '../config.ts'
 import { findSharedMounts } from '../guard/shared-mounts.ts'
 import { createIntake } from '../intake/intake.ts'
 import { createReboot } from '../intake/reboot.ts'
@@ -193,7 +194,7 @@ async function openServices(kernel: DaemonKernel) {
     store: store.requests,
     group: store.group,
     replies: kernel.replies,
-    timezone: config.timezone,
+    timezone: folder => zoneOf(config, folder),
     log,
     now: Date.now,
     held: (request, signal) => notices.publish({ kind: 'command_held', request, signal }),
@@ -207,10 +208,10 @@ async function openServices(kernel: DaemonKernel) {
       secrets: kernel.secrets,
       requestQueue: requests,
       workFor: work.workFor,
-      context: () => ({
+      context: folder => ({
         seq: positions.next(),
         now: kernel.now(),
-        timezone: config.timezone,
+        timezone: zoneOf(config, folder),
         limits: config.limits,
         services: rules,
         host: work.rules,

@@ -37,7 +37,7 @@ export function openGuard(options: {
   /** a person has to decide, and is asked by whoever hears of it */
   notices: Pick<Notices<Notice>, 'publish'>
   workFor(command: string, folder: string): Work | undefined
-  context(): Pick<CommandContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
+  context(folder: string): Pick<CommandContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   environment: NodeJS.ProcessEnv
   retries: Retries
   fault: Fault
@@ -86,7 +86,7 @@ export function openGuard(options: {
   const leaving = new AbortController()
 
   const read = async (request: RequestRow, outcome: Outcome): Promise<void> => {
-    const tool = context().services?.catalogue.find(request.tool)
+    const tool = context(request.group).services?.catalogue.find(request.tool)
     if (request.kind !== 'service' || !outcome.ok || !tool || !taintOfLabels(tool.labels).corrupted) return
     const text = JSON.stringify(outcome.result)
     const found = await inspector.inspectText(text, `what ${tool.name} has brought in`, leaving.signal)

@@ -6,7 +6,7 @@ import type { Effect } from '../commands/effects.ts'
 import { addGroup } from '../commands/index.ts'
 import type { Commands } from '../commands/registry.ts'
 import type { CommandContext, HostRules } from '../commands/types.ts'
-import type { Config } from '../config.ts'
+import { type Config, zoneOf } from '../config.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import type { Positions } from '../store/positions.ts'
 import type { Store } from '../store/types.ts'
@@ -38,7 +38,7 @@ export function createOperator(options: {
         actor: { kind: 'operator' },
         seq: positions.next(),
         now: now(),
-        timezone: config.timezone,
+        timezone: about ? zoneOf(config, about.folder) : config.timezone,
         limits: config.limits,
         host: options.host,
         about,

@@ -9,7 +9,7 @@ import type { Owners } from '../base/owners.ts'
 import type { Retries } from '../base/retry.ts'
 import type { LiveTexts } from '../chat/live-text.ts'
 import type { Progress } from '../chat/progress.ts'
-import type { Config } from '../config.ts'
+import { type Config, zoneOf } from '../config.ts'
 import { missingDriver } from '../runs/driver-packages.ts'
 import { combineHooks, type Room, type RunHooks } from '../runs/hooks.ts'
 import { createInputBox } from '../runs/input-box.ts'
@@ -24,9 +24,10 @@ import { createUsageMeter } from '../runs/usage-limits.ts'
 import { createGlobalFolder } from '../sandboxes/mounts.ts'
 import type { Sandbox } from '../sandboxes/types.ts'
 import { wipedAt } from '../store/contexts.ts'
+import { personZoneOf } from '../store/person-zones.ts'
 import type { Positions } from '../store/positions.ts'
 import { textMessage } from '../store/text-message.ts'
-import type { Store } from '../store/types.ts'
+import type { IncomingRow, Store } from '../store/types.ts'
 import { openSandboxChoice } from './sandbox-choice.ts'
 
 /** How much of what an agent said is read to tell it what it had sent. */
@@ -78,6 +79,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
   const sandboxes = await openSandboxChoice({ config, store, installation, log })
   endEarlierRuns(store, options.gone)
 
+  const personZone = (row: IncomingRow) => personZoneOf(store, row)
   const { taskKinds } = options
   for (const kind of taskKinds) await kind.recover?.(installation)
   const kindOf = (task: Task) => taskKinds.find(kind => kind.takes(task))
@@ -153,9 +155,11 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
         dialect: group.dialect,
         staging: layout.staging,
         owner: owners(group.folder),
-        timezone: config.timezone,
+        timezone: zoneOf(config, group.folder),
+        personZone,
         now: () => new Date(),
       }),
+    personZone,
     lately: folder => store.latestMessages({ group: folder, ...latelySaid }).rows,
     wipedAt: folder => Number(store.meta(wipedAt(folder)) ?? 0),
     refusals: folder => refusalNotices(store.refusals.take(folder, shownRefusals)),

@@ -306,6 +306,8 @@ const groupSettings = z
     image: z.string().min(1).optional(),
     instructions: z.string().optional(),
     liveText: z.enum(['yes', 'no']).optional(),
+    /** where its people are: their words and its schedules are meant by this clock */
+    timezone: z.string().refine(isTimeZone, 'must be an IANA time zone such as Europe/Lisbon').optional(),
     mounts: z.array(mount).optional(),
     repo: groupRepoSchema.optional(),
     /** whether what is in its folder must not get out */
@@ -418,3 +420,7 @@ export type ConfigInput = Omit<SchemaInput, 'model' | 'groups'> & {
   model?: ModelInput | undefined
   groups?: Record<string, Omit<GroupInput, 'model'> & { model?: ModelInput | undefined }> | undefined
 }
+
+/** The clock that a group goes by. */
+export const zoneOf = ({ groups, timezone }: Pick<Config, 'groups' | 'timezone'>, folder: string): string =>
+  groups[folder]?.timezone ?? timezone

@@ -16,7 +16,7 @@ import { StoreFailure } from '../base/storage-failure.ts'
 import type { Effect } from '../commands/effects.ts'
 import type { Commands } from '../commands/registry.ts'
 import type { HostRules, ServiceRules } from '../commands/types.ts'
-import type { Config } from '../config.ts'
+import { type Config, zoneOf } from '../config.ts'
 import type { GuardRules } from '../guard/guard.ts'
 import type { Effects } from '../outcomes/effects.ts'
 import { wipedAt } from '../store/contexts.ts'
@@ -83,7 +83,7 @@ const bytesPerCommand = 4096
 
 export function createIntake(options: IntakeOptions): Intake {
   const { config, store, positions, spool, effects, rate, log, fault, meter, now } = options
-  const { limits, timezone } = config
+  const { limits } = config
   let handled = 0
   let refused = 0
 
@@ -181,7 +181,7 @@ export function createIntake(options: IntakeOptions): Intake {
       actor: { kind: 'group', group },
       seq: positions.next(),
       now: new Date(now()),
-      timezone,
+      timezone: zoneOf(config, group.folder),
       limits,
       services: options.services,
       host: options.host,

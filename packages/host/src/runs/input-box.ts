@@ -38,6 +38,7 @@ export function createInputBox(options: {
   staging: string
   owner: Owner | undefined
   timezone: string
+  personZone?(row: IncomingRow): string | undefined
   now(): Date
 }): InputBox {
   const { directory, dialect, staging, owner, timezone, now } = options
@@ -79,12 +80,14 @@ export function createInputBox(options: {
     post(row, notices = []) {
       // What we put in changes the directory's time, too.
       scan()
+      const zone = options.personZone?.(row)
       const file = dialects[dialect].input(
         {
           text: textWithFiles(row),
           sender: row.sender,
           sender_name: row.senderName,
           timestamp: new Date(row.createdAt).toISOString(),
+          ...(zone !== undefined && zone !== timezone && { timezone: zone }),
         },
         inputId(row.id),
         { timezone, notices },

@@ -45,7 +45,7 @@ export interface HeldCommandsOptions {
   effects: Pick<Effects, 'apply' | 'decided'>
   rules: GuardRules
   /** what the released command needs, as any other does */
-  context(): Pick<CommandContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
+  context(folder: string): Pick<CommandContext, 'seq' | 'now' | 'timezone' | 'limits' | 'services' | 'host'>
   findSecrets(
     payload: unknown,
     options: { group: string; signal: AbortSignal },
@@ -127,7 +127,7 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
         const group = transaction.group(request.group)
         if (!held || !group) return denied('The group is no longer registered.')
         return options.commands.perform(held.command, {
-          ...options.context(),
+          ...options.context(request.group),
           transaction,
           actor: { kind: 'group', group },
           request: { seq, reply: request.reply },

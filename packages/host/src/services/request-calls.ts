@@ -28,7 +28,7 @@ export interface RequestCallsOptions {
   work?(name: string): HostWork | undefined
   store: Pick<RequestStore, 'begin'>
   replies: Pick<Replies, 'progress'>
-  timezone: string
+  timezone(folder: string): string
   log: Logger
   /** so many of one group, and of all, may be at work at once */
   atOnce?: { perGroup: number; all: number }
@@ -105,7 +105,7 @@ export function createRequestCalls(options: RequestCallsOptions): RequestCalls {
         signal: abort.signal,
         progress: progressOf(work, group, options.replies),
         log: log.child({ ...about, request: request.seq }),
-        timezone: options.timezone,
+        timezone: options.timezone(folder),
       })
       finish(work, outcomeOfAnswer(answer, tool.answerBytes))
     } catch (error) {

@@ -12,7 +12,7 @@ type Host = ReturnType<typeof playHost>
 type Asked = Awaited<ReturnType<Host['take']>>
 
 /** What it answers to each message, one after the other. */
-async function answersTo(host: Host, messages: readonly string[]): Promise<string[]> {
+async function answersTo(host: Host, messages: readonly string[], zone?: string): Promise<string[]> {
   const child = spawn(process.execPath, [agent, 'run'], {
     env: { PATH: process.env.PATH ?? '', HATCHWAY_IPC: host.ipc, HATCHWAY_GROUP_DIR: host.ipc },
   })
@@ -37,6 +37,7 @@ async function answersTo(host: Host, messages: readonly string[]): Promise<strin
       sender: 'ann@chat',
       sender_name: 'Ann',
       timestamp: '2026-01-31T09:30:00Z',
+      ...(zone !== undefined && { timezone: zone }),
     })),
     context: [],
     driver: { name: 'concierge' },
@@ -149,6 +150,13 @@ test('what the host does not offer is said to be so', async () => {
   ])
   expect(answers[3]).not.toContain('calendar')
   expect(jsonFiles(host.tasks)).toEqual([])
+})
+
+test('goes by the clock of whoever writes', async () => {
+  const host = playHost()
+  const at = ['what time is it?']
+  expect(await answersTo(host, at, 'Asia/Tokyo')).toEqual([expect.stringContaining('(Asia/Tokyo)')])
+  expect(await answersTo(host, at, 'Nowhere/Land')).toEqual([expect.stringContaining('(Europe/Berlin)')])
 })
 
 test('remembers, recalls and forgets', async () => {

@@ -1,5 +1,6 @@
 import type { RunInput } from '@hatchway/protocol'
 import { reasonOf } from '@hatchway/spool'
+import { isTimeZone } from '../../mcp/local-time.ts'
 import { takeTurns } from '../turns.ts'
 import type { Driver, DriverContext } from '../types.ts'
 import { createServiceAnswers } from './serve.ts'
@@ -56,10 +57,12 @@ export const concierge: Driver = async context => {
 const remindOf = async ({ text }: RunInput): Promise<string> => reminderIn(text)
 
 function createConversation({ start }: DriverContext, reached: () => Tools) {
-  const { timezone: zone, assistant, group } = start
+  const { assistant, group } = start
+  /** of whoever is answered */
+  let zone = start.timezone
   /** said without a time, which may come with the next message */
   let unscheduled: string | undefined
-  const serve = createServiceAnswers(reached, zone)
+  const serve = createServiceAnswers(reached, () => zone)
 
   const explain = async (): Promise<string> => {
     let offered: ReadonlySet<string> = new Set()
@@ -172,10 +175,16 @@ function createConversation({ start }: DriverContext, reached: () => Tools) {
     }
   }
 
-  return async ({ text }: RunInput): Promise<string> => {
+  /** Whoever is elsewhere than the group’s clock is told which one was taken. */
+  const tellsTimes = ['remind', 'only_time', 'change', 'list', 'resume', 'cancel']
+  return async ({ text, timezone }: RunInput): Promise<string> => {
     const now = new Date()
+    zone = timezone !== undefined && isTimeZone(timezone) ? timezone : start.timezone
     try {
-      return await act(understand(text, now, zone, assistant), now)
+      const intent = understand(text, now, zone, assistant)
+      const answer = await act(intent, now)
+      const isElsewhere = zone !== start.timezone && tellsTimes.includes(intent.kind)
+      return isElsewhere ? `${answer}\nTimes are those of ${zone}.` : answer
     } catch (error) {
       if (error instanceof ToolRefusal) return error.message
       throw error

@@ -5,7 +5,7 @@ import { eventLine, shortened } from './wording.ts'
 import { dayIn } from './zone.ts'
 
 /** What the concierge does with the host's services, and says about it. */
-export function createServiceAnswers(reached: () => Tools, zone: string) {
+export function createServiceAnswers(reached: () => Tools, zone: () => string) {
   /** as the list was shown last: a number that is said afterwards means that one, whatever has changed meanwhile */
   let shown: readonly Todo[] = []
 
@@ -86,10 +86,12 @@ export function createServiceAnswers(reached: () => Tools, zone: string) {
   const calendar = async (span: 'today' | 'tomorrow' | 'week', now: Date): Promise<string> => {
     const first = span === 'tomorrow' ? 1 : 0
     const last = span === 'week' ? 6 : first
-    const events = await reached().events(dayIn(now, zone, first), dayIn(now, zone, last))
+    const events = await reached().events(dayIn(now, zone(), first), dayIn(now, zone(), last))
     const when = { today: 'today', tomorrow: 'tomorrow', week: 'in the next seven days' }[span]
     if (events.length === 0) return `There is nothing on the calendar ${when}.`
-    return [`On the calendar ${when}:`, ...events.map(event => `• ${eventLine(event, zone, now)}`)].join('\n')
+    return [`On the calendar ${when}:`, ...events.map(event => `• ${eventLine(event, zone(), now)}`)].join(
+      '\n',
+    )
   }
 
   return async (intent: ServiceIntent, now: Date): Promise<string> => {

@@ -113,7 +113,7 @@ export async function openChats(options: {
       progress: () => {},
       endProgress: () => {},
     },
-    timezone: 'UTC',
+    timezone: () => 'UTC',
     log,
     now: Date.now,
     held: (request, signal) => guard?.heldCommands.take(request, signal),

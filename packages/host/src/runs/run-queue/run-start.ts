@@ -1,6 +1,7 @@
 import type { Group, RunInput, RunStart } from '@hatchway/protocol'
 import type { ModelSettings } from '../../config/model.ts'
 import { providers } from '../../config/providers.ts'
+import { zoneOf } from '../../config.ts'
 import { textWithFiles } from '../../store/attachment-text.ts'
 import type { IncomingRow, RunRow } from '../../store/types.ts'
 import { containerProtocols } from '../container-protocols/index.ts'
@@ -24,13 +25,18 @@ const runsChecked = 10
 export const isIsolated = ({ job }: Pick<NewRun, 'job'>): boolean => job?.task.context_mode === 'isolated'
 
 /** What has to be known for it. */
-type Known = Pick<RunQueueOptions, 'config' | 'store' | 'instructions' | 'lately' | 'wipedAt' | 'now'>
+type Known = Pick<
+  RunQueueOptions,
+  'config' | 'store' | 'instructions' | 'lately' | 'wipedAt' | 'personZone' | 'now'
+>
 
 /** The document that the run begins with. */
 export function runStart(options: Known, run: NewRun, refusals: readonly string[]): RunStart {
   const { config, store } = options
   const { group, rows, job } = run
   const settings = config.groups[group.folder]
+  const timezone = job?.task.timezone ?? zoneOf(config, group.folder)
+  const heard = (row: IncomingRow) => inputOf(row, options.personZone?.(row), timezone)
   const command = settings?.command ?? config.agents.command
   const told = [settings?.instructions, ...(options.instructions?.(group.folder) ?? [])].filter(Boolean)
   const notices = [...interruption(options, run), ...refusals]
@@ -40,13 +46,13 @@ export function runStart(options: Known, run: NewRun, refusals: readonly string[
     kind: job ? 'task' : 'chat',
     group: { folder: group.folder, name: group.name, jid: group.jid, main: group.main },
     assistant: config.agents.assistant,
-    timezone: job?.task.timezone ?? config.timezone,
+    timezone,
     session_id: isIsolated(run) ? null : (store.session(group.folder) ?? null),
     model: job?.task.model ?? (settings?.model ?? config.model).name ?? null,
     ...spokenIn(settings?.model ?? config.model),
     task: job ? { id: job.task.id, occurrence_id: job.occurrence.id, script: job.task.script } : null,
-    inputs: job ? [promptOf(job, options.now())] : rows.map(inputOf),
-    context: contextOf(options, run).map(inputOf),
+    inputs: job ? [promptOf(job, options.now())] : rows.map(heard),
+    context: contextOf(options, run).map(heard),
     ...(notices.length === 0 ? {} : { notices }),
     ...(settings?.repo === undefined ? {} : { repository: settings.repo }),
     driver: {
@@ -110,12 +116,13 @@ function interruption(options: Known, { group, rows }: NewRun): readonly string[
   return [interruptionNotice(sentIn(runs, asked, options.lately?.(folder) ?? []), jid)]
 }
 
-const inputOf = (row: IncomingRow): RunInput => ({
+const inputOf = (row: IncomingRow, zone: string | undefined, usual: string): RunInput => ({
   id: inputId(row.id),
   text: textWithFiles(row),
   sender: row.sender,
   sender_name: row.senderName,
   timestamp: new Date(row.createdAt).toISOString(),
+  ...(zone !== undefined && zone !== usual && { timezone: zone }),
 })
 
 const promptOf = ({ task, occurrence }: Job, now: number): RunInput => ({

@@ -5,7 +5,7 @@ import type { Progress } from '../../chat/progress.ts'
 import type { CurrentRun } from '../../commands/types.ts'
 import type { Config } from '../../config.ts'
 import type { SandboxProcess } from '../../sandboxes/types.ts'
-import type { AgentStore, MessageRow, NewMessage, OccurrenceRow } from '../../store/types.ts'
+import type { AgentStore, IncomingRow, MessageRow, NewMessage, OccurrenceRow } from '../../store/types.ts'
 import type { InputBox } from '../input-box.ts'
 import type { Begun, RunEnd } from '../scheduler/types.ts'
 import type { Session, SessionState } from '../session.ts'
@@ -49,6 +49,8 @@ export interface RunQueueOptions {
   turnStopped?(folder: string): void
   /** whether something that the group's agent has asked for waits for a person */
   waitsForPeople?(folder: string): boolean
+  /** where somebody who wrote a message is, as far as their browser has said it */
+  personZone?(row: IncomingRow): string | undefined
   /** what the group's agent has said lately, oldest first */
   lately?(folder: string): readonly MessageRow[]
   /** when the group's files were last wiped: its agent does not know what it had said before */

@@ -248,7 +248,8 @@ export async function deliver(message: Outgoing): Promise<void> {
     // Under the same id it is taken once, however often it has to be sent.
     const { text, id, files } = message
     const named = files.length > 0 ? { attachments: files.map(file => file.id) } : {}
-    await change('POST', chatPath(message.jid, '/messages'), { text, id, ...named })
+    const { timeZone: timezone } = new Intl.DateTimeFormat().resolvedOptions()
+    await change('POST', chatPath(message.jid, '/messages'), { text, id, timezone, ...named })
     become({ outgoing: without(state.outgoing, message.id) })
     if (chatEvents.state() !== 'connected') await loadEntries()
   } catch (error) {
