@@ -1,6 +1,8 @@
 /** The answers given to `hatchway init`. */
 export interface Answers {
   name: string
+  /** provider/name; empty: none is named */
+  model: string
   driver: string
   keyVariable: string
   sandbox: string
@@ -16,7 +18,7 @@ const intro = '// docs/configuration.md has every setting; `npx hatchway config`
 
 /** A configuration file for these answers. */
 export function configText(answers: Answers, canImport: boolean): string {
-  const { name, driver, keyVariable, sandbox, timezone, port, data } = answers
+  const { name, model, driver, keyVariable, sandbox, timezone, port, data } = answers
   const settings = [
     ...(data === undefined ? [] : [`  data: ${literal(data)},`]),
     `  timezone: ${literal(timezone)},`,
@@ -27,7 +29,8 @@ export function configText(answers: Answers, canImport: boolean): string {
     ...(driver === 'command' ? ["    command: ['opencode', 'run'],"] : []),
     `    sandbox: ${literal(sandbox)},`,
     '  },',
-    ...(driver === 'claude'
+    ...(model === '' ? [] : [`  model: ${literal(model)},`]),
+    ...(driver === 'claude' && model === ''
       ? [
           '  // The key itself stays in the environment of the daemon; no sandbox sees it.',
           `  model: { keyVariable: ${literal(keyVariable)} },`,

@@ -156,6 +156,16 @@ describe('init', () => {
     expect(readFileSync(join(place, 'hatchway.config.mts'), 'utf8')).toBe(before.replace("O\\'Brien", 'Ada'))
   })
 
+  test('names a model, and with it the agent that can speak with any', async () => {
+    const place = folder()
+    const made = await hatchway(['init', '--yes', '--model', 'openai/gpt-5', '--group', 'none'], '', place)
+    expect(made).toMatchObject({ code: 0, err: '', out: expect.stringContaining('export OPENAI_API_KEY=…') })
+    expect(await loadConfig({ cwd: place, env: {} })).toMatchObject({
+      model: { provider: 'openai', name: 'gpt-5' },
+      agents: { driver: 'assistant' },
+    })
+  })
+
   test('asks nothing without a terminal, and reports invalid options', async () => {
     const place = folder()
     expect(await hatchway(['init'], '', place)).toMatchObject({
@@ -173,6 +183,8 @@ describe('init', () => {
     ['--name', 'x'.repeat(65)],
     ['--group', '../evil'],
     ['--key-variable', 'A B'],
+    ['--model', 'qwen3'],
+    ['--model', "ollama/x' }"],
     ['--jid', ''],
   ])('with %s %j leaves the configuration that is there as it was', async (option, value) => {
     const place = folder()

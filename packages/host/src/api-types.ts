@@ -8,6 +8,7 @@ import type {
   SessionsAnswer,
   SettingsAnswer,
   UpcomingAnswer,
+  UsageAnswer,
   WholeCommandAnswer,
 } from './api/answers.ts'
 
@@ -20,7 +21,9 @@ export type {
   CommandAnswer as Command,
   ErrorContentAnswer as RefusedFile,
   FeedEventAnswer as FeedEvent,
+  FoundModelsAnswer as FoundModels,
   GroupAnswer as GroupDetails,
+  LimitsAnswer as Limits,
   MeAnswer as Me,
   OccurrenceAnswer as Occurrence,
   OverviewAnswer as Overview,
@@ -49,4 +52,5 @@ export type CommandStep = WholeCommandAnswer['steps'][number]
 export type Setting = SettingsAnswer[number]
 export type TrafficPoint = OverviewAnswer['traffic']['points'][number]
 export type Upcoming = UpcomingAnswer[number]
+export type Usage = UsageAnswer[number]
 export type WebSession = SessionsAnswer[number]

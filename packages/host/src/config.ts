@@ -7,6 +7,7 @@ export {
   explained,
   type LoadOptions,
   loadConfig,
+  withChangeableModel,
 } from './config/load.ts'
 export { type Config, type ConfigInput, configSchema, zoneOf } from './config/schema.ts'
 export { settings } from './config/settings.ts'

@@ -13,6 +13,11 @@ export { installChannel, isChannelInstalled } from './plugins/channels/install.t
 export { findDriver, missingDriver, testedVersion } from './runs/driver-packages.ts'
 export { drivers } from './runs/drivers.ts'
 export { installDriver, removeDriver } from './runs/install-driver.ts'
-export { modelOf } from './runs/model-gateway/health.ts'
+export type { FoundProvider } from './runs/model-gateway/find-models.ts'
+export { modelOf, modelsInUse } from './runs/model-gateway/health.ts'
 export type { CommandEvent } from './store/types.ts'
 export { takeSupervisor, whenSupervisorEnds } from './supervisor/supervised.ts'
+
+/** Whatever model can be used here. Node's http, which this needs, takes fifteen megabytes. */
+export const findModels = async (environment: NodeJS.ProcessEnv) =>
+  (await import('./runs/model-gateway/find-models.ts')).findModels(environment)

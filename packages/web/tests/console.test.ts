@@ -90,7 +90,7 @@ async function expectReadable(page: Page) {
 
 const allPages = [
   ...['overview', 'chat', 'traffic', 'tasks', 'tasks?view=calendar', 'groups', 'groups/main'],
-  ...['channels', 'approvals', 'errors', 'audit', 'runs', 'settings'],
+  ...['channels', 'models', 'approvals', 'errors', 'audit', 'runs', 'settings'],
 ]
 
 describe(`The console${needs}`, () => {

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { configFiles, driverNames, sandboxNames } from '@hatchway/host/names'
+import { configFiles, driverNames, providerNames, sandboxNames } from '@hatchway/host/names'
 import { InvalidArgumentError } from 'commander'
 import { command } from '../command.ts'
 import { type Answers, configText } from '../config-text.ts'
@@ -18,6 +18,7 @@ const input = {
     'the configuration file to write (default: --config, then hatchway.config.ts, .mts or .mjs, whichever works here)',
   ),
   name: text('text', 'the assistant’s name'),
+  model: text('provider/name', 'the model that agents ask, such as ollama/qwen3 (default: none)'),
   driver: choice('name', 'the agent that answers', driverNames),
   keyVariable: text('name', 'the environment variable with the model’s key'),
   sandbox: choice('name', 'what agents run in', sandboxNames),
@@ -36,7 +37,7 @@ const input = {
 type InitOptions = ValuesOf<typeof input> & { data?: string | undefined }
 
 export default command('init', 'answer a few questions, write a configuration and register a first group', {
-  example: '--yes --name Andy --driver claude --timezone Europe/Lisbon',
+  example: '--yes --name Andy --model ollama/qwen3 --timezone Europe/Lisbon',
   input,
   async run(given) {
     const usualFile = usualConfigFile()
@@ -71,10 +72,11 @@ export default command('init', 'answer a few questions, write a configuration an
     const option = file === resolve(usualFile) ? '' : ` --config ${visible(named)}`
     await printLine('Check the installation, and start it:')
     await printLine(`  npx hatchway doctor${option}`)
-    if (answers.driver === 'claude') {
-      await printLine(`  npx hatchway agents add claude${option}`)
-      await printLine(`  export ${answers.keyVariable}=…`)
-    }
+    if (answers.driver === 'claude') await printLine(`  npx hatchway agents add claude${option}`)
+    const { modelOf, modelsInUse } = await import('@hatchway/host')
+    const { keyVariable, needsKey } = modelOf(config, process.env)
+    if (modelsInUse(config).length > 0 && needsKey) await printLine(`  export ${keyVariable}=…`)
+    if (answers.model !== '') await printLine(`  npx hatchway models${option}`)
     await printLine(`  npx hatchway up${option}`)
   },
 })
@@ -88,11 +90,14 @@ async function answersOf(options: InitOptions, questions?: Questions): Promise<A
   ) => given ?? (questions ? ask(questions, usual) : usual)
 
   const name = await answer(options.name, 'Hatch', (q, usual) => q.ask('Name of your assistant?', usual))
-  const driver = await answer(options.driver, 'concierge', (q, usual) =>
+  const model = await answer(options.model, '', async q => (options.driver ? '' : askedModel(q)))
+  const driver = await answer(options.driver, model === '' ? 'concierge' : 'assistant', (q, usual) =>
     q.choose('Which agent answers? concierge needs no model', driverNames, usual),
   )
   const keyVariable = await answer(options.keyVariable, 'ANTHROPIC_API_KEY', async (q, usual) =>
-    driver === 'claude' ? q.ask('Which environment variable has its key?', usual, variableProblem) : usual,
+    driver === 'claude' && model === ''
+      ? q.ask('Which environment variable has its key?', usual, variableProblem)
+      : usual,
   )
   const sandbox = await answer(options.sandbox, 'auto', (q, usual) =>
     q.choose('Which sandbox? auto uses the safest available', sandboxNames, usual),
@@ -111,6 +116,7 @@ async function answersOf(options: InitOptions, questions?: Questions): Promise<A
   const group = { folder, jid: options.jid ?? `local:${folder}`, name: options.groupName ?? title }
   return {
     name,
+    model,
     driver,
     keyVariable,
     sandbox,
@@ -121,6 +127,41 @@ async function answersOf(options: InitOptions, questions?: Questions): Promise<A
   }
 }
 
+const none = 'none'
+/** Part of the questions, so it goes where they go. */
+const say = (line: string) => void process.stderr.write(`${visible(line)}\n`)
+
+/** Offers what is found: a model server on this machine, a provider for which there is a key. */
+async function askedModel(questions: Questions): Promise<string> {
+  say('Looking for models…')
+  const { findModels } = await import('@hatchway/host')
+  const found = await findModels(process.env)
+  for (const { title, keyVariable, url, problem, models } of found)
+    say(
+      `${title} (${keyVariable === undefined ? url : `key in ${keyVariable}`}): ${problem ?? counted(models.length)}`,
+    )
+  const offered = found.flatMap(({ provider, models }) =>
+    models.slice(0, 5).map(name => `${provider}/${name}`),
+  )
+  for (const [i, model] of offered.entries()) say(`  ${i + 1}  ${model}`)
+  const given = await questions.ask(
+    offered.length === 0
+      ? 'Which model? None is found; name one, such as ollama/qwen3, or none'
+      : 'Which model? A number, another provider/name, or none',
+    offered[0] === undefined ? none : '1',
+    answer =>
+      answer === none || offered[Number(answer) - 1] !== undefined ? undefined : modelProblem(answer),
+  )
+  return given === none ? '' : (offered[Number(given) - 1] ?? given)
+}
+
+const counted = (models: number) => (models === 1 ? '1 model' : `${models} models`)
+function modelProblem(given: string): string | undefined {
+  const at = given.indexOf('/')
+  const isKnown = providerNames.some(name => name === given.slice(0, at))
+  if (isKnown && /^[\w.:@/+-]{1,128}$/.test(given.slice(at + 1))) return undefined
+  return `Write provider/name, with one of these providers: ${providerNames.join(', ')}.`
+}
 const variableProblem = (given: string) =>
   /^[A-Za-z_][A-Za-z0-9_]*$/.test(given) ? undefined : 'Use letters, digits and _.'
 const folderProblem = (given: string) =>
@@ -140,9 +181,10 @@ function zoneProblem(given: string): string | undefined {
 
 /** Nothing is written before every answer is valid. */
 async function checked(answers: Answers): Promise<Answers> {
-  const { name, keyVariable, timezone, group } = answers
+  const { name, model, keyVariable, timezone, group } = answers
   const wrong = [
     { option: '--name', problem: name.trim() === '' ? 'The assistant needs a name.' : undefined },
+    { option: '--model', problem: model === '' ? undefined : modelProblem(model) },
     { option: '--key-variable', problem: variableProblem(keyVariable) },
     { option: '--timezone', problem: zoneProblem(timezone) },
     { option: '--group', problem: group && folderProblem(group.folder) },

@@ -48,6 +48,9 @@ export const statusAnswer = z
       .nullable()
       .describe('null: none has been chosen yet'),
     model_warning: z.string().nullable().describe('what keeps agents from asking their model'),
+    model_ready: z
+      .boolean()
+      .describe('the usual agent asks a model, and nothing is known that keeps it from that'),
     channel_warning: z.string().nullable().describe('which chat apps hear nobody at the moment, and why'),
     problem: z.string().nullable().describe('why nothing can be stored at the moment, such as a full disk'),
   })
@@ -291,6 +294,7 @@ export const usage = wire(usageSchema)
 export const usageAnswer = z.array(
   usage.schema.extend({
     cost: z.number().nullable().describe('by the prices of the configuration; null: there is none'),
+    currency: z.string().describe('what the cost is in'),
   }),
 )
 export const limitsAnswer = z.array(
@@ -311,6 +315,29 @@ export const modelsAnswer = z.array(
     problem: z.string().nullable(),
   }),
 )
+
+export const foundModelsAnswer = z.object({
+  current: z
+    .object({ provider: z.string(), name: z.string().nullable() })
+    .nullable()
+    .describe('the model for groups without one of their own; null: no provider is named'),
+  is_configured: z.boolean().describe('the configuration names it, so that none can be chosen here'),
+  found: z.array(
+    z.object({
+      provider: z.string(),
+      title: z.string(),
+      url: z.string(),
+      key_variable: z.string().nullable().describe('the variable that has the key; null: no key is needed'),
+      models: z.array(z.string()).describe('the best guess first'),
+      problem: z.string().nullable(),
+    }),
+  ),
+})
+export const chosenModelAnswer = z.object({
+  provider: z.string(),
+  name: z.string(),
+  driver: z.string().describe('the agent that asks it'),
+})
 
 export const rule = wire(ruleSchema)
 export const approvalRuleAnswer = rule.schema
@@ -538,6 +565,7 @@ export type RunAnswer = z.infer<typeof runAnswer>
 export type TranscriptAnswer = z.infer<typeof transcriptAnswer>
 export type UsageAnswer = z.infer<typeof usageAnswer>
 export type LimitsAnswer = z.infer<typeof limitsAnswer>
+export type FoundModelsAnswer = z.infer<typeof foundModelsAnswer>
 export type ModelsAnswer = z.infer<typeof modelsAnswer>
 export type ApprovalRuleAnswer = z.infer<typeof approvalRuleAnswer>
 export type TaintsAnswer = z.infer<typeof taintsAnswer>

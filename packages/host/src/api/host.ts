@@ -7,6 +7,7 @@ import type { Chats } from '../chat/chats.ts'
 import type { NewGroup } from '../commands/groups.ts'
 import type { Work } from '../commands/service-tools.ts'
 import type { HostRules } from '../commands/types.ts'
+import type { ModelSettings } from '../config/model.ts'
 import type { Config } from '../config.ts'
 import type { RunQueue } from '../runs/run-queue.ts'
 import type { Scheduler } from '../runs/scheduler/scheduler.ts'
@@ -36,8 +37,19 @@ export interface OpenRuns {
   choice(): Choice
   /** what keeps agents from asking their model, as far as is known */
   modelWarning(): string | undefined
+  /** what was wrong with the model was wrong with another one */
+  modelChanged(): void
   meter: Pick<UsageMeter, 'states' | 'raise'>
   stop(): Promise<void>
+}
+
+/** The model for groups without one of their own, where the configuration leaves it open. */
+export interface ModelChoice {
+  /** the configuration names a model: nothing that is chosen here is used */
+  isConfigured: boolean
+  chosen(): ModelSettings | undefined
+  /** kept, and used from the next run on; undefined: what the configuration says */
+  choose(model: ModelSettings | undefined): void
 }
 
 export interface HostWork {
@@ -71,6 +83,7 @@ export interface Host {
   publicRoutes: PublicRoutes
   plugins: PluginStates
   config: Config
+  modelChoice: ModelChoice
   store: Store
   quarantine: Quarantine
   status(): HostStatus

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { prometheusText } from '../base/metrics/prometheus.ts'
+import { type ModelUsage, prometheusText } from '../base/metrics/prometheus.ts'
 import { version } from '../base/version.ts'
-import type { HostContext } from './host.ts'
+import { costOf } from '../config/usage.ts'
+import type { Host, HostContext } from './host.ts'
 import { type Route, routesOf } from './route.ts'
 import { waitingIn } from './status.ts'
 
@@ -41,6 +42,7 @@ export const metricsRoutes: readonly Route<HostContext>[] = [
         sessions: (host.agents()?.queue.running() ?? []).map(({ state }) => state),
         tasks: host.store.countTasks(),
         waiting: waitingIn(host),
+        usage: usageToday(host),
         channels: (host.chats?.liveness() ?? []).map(({ channel, isConnected, limitedUntil }) => ({
           ...{ name: channel, isConnected, isLimited: limitedUntil !== undefined },
         })),
@@ -49,3 +51,15 @@ export const metricsRoutes: readonly Route<HostContext>[] = [
     },
   }),
 ]
+
+function usageToday({ store, config }: Host): ModelUsage[] {
+  const since = new Date().toISOString().slice(0, 10)
+  return store.agents.usage({ since }).map(used => ({
+    group: used.group,
+    model: used.model,
+    input: used.inputTokens,
+    cached: used.cachedTokens,
+    output: used.outputTokens,
+    cost: costOf(config.usage.prices, used),
+  }))
+}

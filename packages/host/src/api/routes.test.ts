@@ -147,6 +147,13 @@ const examples = (known: Record<string, unknown>): Record<string, Example> => ({
   'get /api/host/usage/limits': { path: '/api/host/usage/limits' },
   'post /api/host/usage/raise': { path: '/api/host/usage/raise', body: { factor: 2 } },
   'post /api/host/models/try': { path: '/api/host/models/try' },
+  'post /api/host/models/find': { path: '/api/host/models/find' },
+  'post /api/host/models/choose': {
+    path: '/api/host/models/choose',
+    body: { provider: 'compatible', name: 'any' },
+    status: 400,
+  },
+  'delete /api/host/models/chosen': { path: '/api/host/models/chosen' },
   'get /api/host/services': { path: '/api/host/services' },
   'get /api/host/requests': { path: '/api/host/requests' },
   'get /api/host/approvals': { path: '/api/host/approvals?all=1' },

@@ -61,9 +61,11 @@ export const runRoutes: readonly Route<HostContext>[] = [
     query: z.object({ group: folderSchema.optional(), since: z.iso.date().optional() }),
     answer: usageAnswer,
     handle: ({ host: { store, config } }, { query }) =>
-      store.agents
-        .usage(present(query))
-        .map(used => ({ ...usage.of(used), cost: costOf(config.usage.prices, used) ?? null })),
+      store.agents.usage(present(query)).map(used => ({
+        ...usage.of(used),
+        cost: costOf(config.usage.prices, used) ?? null,
+        currency: config.usage.currency,
+      })),
   }),
 ]
 

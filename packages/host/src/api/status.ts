@@ -1,6 +1,7 @@
 import { stepMs } from '../base/metrics/traffic.ts'
 import { livenessWarning } from '../chat/channels/liveness.ts'
 import { explained } from '../config.ts'
+import { modelsInUse } from '../runs/model-gateway/health.ts'
 import { isoOf } from '../store/entities/instant.ts'
 import {
   type OverviewAnswer,
@@ -71,6 +72,10 @@ const statusOf = (host: Host): StatusAnswer => {
         }
       : null,
     model_warning: host.agents()?.modelWarning() ?? null,
+    model_ready:
+      modelsInUse(host.config).some(({ folder }) => folder === undefined) &&
+      host.agents() !== undefined &&
+      host.agents()?.modelWarning() === undefined,
     channel_warning: livenessWarning(host.chats?.liveness() ?? [], Date.now()) ?? null,
     problem: host.retries.problem() ?? null,
   }

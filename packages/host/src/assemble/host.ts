@@ -1,9 +1,10 @@
-import type { Host } from '../api/host.ts'
+import type { Host, ModelChoice } from '../api/host.ts'
 import { version } from '../base/version.ts'
-import type { Config } from '../config.ts'
+import { type Config, withChangeableModel } from '../config.ts'
 import { openDaemon } from './daemon.ts'
 import type { OpenOptions } from './data.ts'
 import { type Kernel, openKernel } from './kernel.ts'
+import { openModelChoice } from './model-choice.ts'
 
 export type { OpenOptions } from './data.ts'
 
@@ -16,20 +17,21 @@ export type { OpenOptions } from './data.ts'
  *   daemon.ts   requests, guard, chats, intake: takes files and answers them
  *   runs.ts     agents
  */
-export async function openHost(config: Config, options: OpenOptions): Promise<Host> {
+export async function openHost(given: Config, options: OpenOptions): Promise<Host> {
+  const { config, use } = withChangeableModel(given)
   const kernel = await openKernel(config, options)
-  const host = hostWithoutDaemon(kernel)
+  const host = hostWithoutDaemon(kernel, openModelChoice(given, kernel.store, use))
   const { spool, attachments } = kernel
   if (spool && attachments) return openDaemon({ ...kernel, spool, attachments }, host)
   kernel.effects.begin()
   return host
 }
 
-function hostWithoutDaemon(kernel: Kernel): Host {
+function hostWithoutDaemon(kernel: Kernel, modelChoice: ModelChoice): Host {
   const { config, store, plugins, effects, spool, startedAt } = kernel
   const { quarantine, retries, meter, changes, operator } = kernel
   return {
-    ...{ config, store, plugins, quarantine, retries, meter, changes },
+    ...{ config, modelChoice, store, plugins, quarantine, retries, meter, changes },
     ...operator,
     routes: plugins.routes,
     publicRoutes: plugins.publicRoutes,

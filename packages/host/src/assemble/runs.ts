@@ -141,7 +141,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     group: store.group,
     launch: async (start, group) => {
       options.begins(group.folder, { taskId: start.task?.id ?? null })
-      const sandbox = await sandboxes.forGroup(group)
+      const sandbox = await sandboxes.forGroup(group, start.driver.name)
       const image = imageFor(config, group, sandbox) ?? null
       store.agents.updateRun(start.run_id, { sandbox: sandbox.name, image })
       await options.settle(group.folder)
@@ -204,6 +204,7 @@ export async function openRuns(options: OpenRunsOptions): Promise<OpenRuns> {
     scheduler,
     choice: sandboxes.usual,
     modelWarning: health.warning,
+    modelChanged: health.modelChanged,
     meter,
     async stop() {
       const noted = scheduler.stop()

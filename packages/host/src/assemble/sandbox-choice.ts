@@ -1,6 +1,7 @@
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
+import type { DriverName } from '../runs/drivers.ts'
 import { ignoredProxy } from '../runs/model-gateway/proxy.ts'
 import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
 import type { Sandbox, SandboxName } from '../sandboxes/types.ts'
@@ -11,7 +12,8 @@ import type { Store } from '../store/types.ts'
 export interface SandboxChoice {
   /** for groups that have no settings of their own */
   usual(): Choice
-  forGroup(group: Group): Promise<Sandbox>
+  /** for a run of this driver; left out: the one that the group’s next run has */
+  forGroup(group: Group, driver?: DriverName): Promise<Sandbox>
   /** once every run has ended */
   stop(): Promise<void>
 }
@@ -34,9 +36,10 @@ export async function openSandboxChoice({
 }): Promise<SandboxChoice> {
   const used = openUsedEngines(store)
   const sandboxes = createSandboxes(config, { installation })
-  const choose = () =>
-    used.trying(() => chooseSandbox(config.agents.sandbox, config.agents.driver, sandboxes))
-  let usual = await choose()
+  const choose = (driver: DriverName) =>
+    used.trying(() => chooseSandbox(config.agents.sandbox, driver, sandboxes))
+  let usualDriver = config.agents.driver
+  let usual = await choose(usualDriver)
   log.debug({ sandbox: usual.sandbox?.name, reason: usual.reason }, 'agents run in this sandbox')
   for (const problem of [usual.warning, ignoredProxy(process.env)])
     if (problem !== undefined) log.warn(problem)
@@ -62,36 +65,37 @@ export async function openSandboxChoice({
 
   /** One at a time, and used only afterwards: what an earlier process left is ended, and nothing that has just begun. */
   let choosing: Promise<Sandbox> | undefined
-  const chooseAgain = async (): Promise<Sandbox> => {
-    const found = await choose()
+  const chooseAgain = async (driver: DriverName): Promise<Sandbox> => {
+    const found = await choose(driver)
     await found.sandbox?.endOrphans(installation)
     usual = found
+    usualDriver = driver
     const sandbox = required(found)
     log.info({ sandbox: sandbox.name, reason: found.reason }, 'agents run in this sandbox from now on')
     return sandbox
   }
+  /** What isolates nothing was chosen for one driver: an operator who chooses a model puts another in its place. */
+  const fits = (sandbox: Sandbox, driver: DriverName) => sandbox.isolated || usualDriver === driver
   /** An engine that was not there when the host started, such as one that starts more slowly, may be there by now. */
-  const usualSandbox = async (): Promise<Sandbox> => {
-    if (usual.sandbox) return usual.sandbox
-    choosing ??= chooseAgain().finally(() => {
+  const usualSandbox = async (driver: DriverName): Promise<Sandbox> => {
+    if (usual.sandbox && fits(usual.sandbox, driver)) return usual.sandbox
+    choosing ??= chooseAgain(driver).finally(() => {
       choosing = undefined
     })
-    return choosing
+    const chosen = await choosing
+    return fits(chosen, driver) ? chosen : usualSandbox(driver)
   }
-  const chosenFor = async ({ folder }: Group): Promise<Sandbox> => {
+  const chosenFor = async ({ folder }: Group, driver: DriverName): Promise<Sandbox> => {
     const settings = config.groups[folder]
-    if (settings?.sandbox === undefined && settings?.driver === undefined) return usualSandbox()
+    if (settings?.sandbox === undefined && settings?.driver === undefined) return usualSandbox(driver)
     if (settings.sandbox !== undefined && settings.sandbox === usual.sandbox?.name) return usual.sandbox
-    const { agents } = config
-    return required(
-      await chooseSandbox(settings.sandbox ?? agents.sandbox, settings.driver ?? agents.driver, sandboxes),
-    )
+    return required(await chooseSandbox(settings.sandbox ?? config.agents.sandbox, driver, sandboxes))
   }
 
   return {
     usual: () => usual,
-    async forGroup(group) {
-      const sandbox = await chosenFor(group)
+    async forGroup(group, driver = config.groups[group.folder]?.driver ?? config.agents.driver) {
+      const sandbox = await chosenFor(group, driver)
       used.add(sandbox.name)
       return sandbox
     },

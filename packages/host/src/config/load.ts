@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { z } from 'zod'
-import { modelFromText, modelProblems } from './model.ts'
+import { type ModelSettings, modelFromText, modelProblems } from './model.ts'
 import { configFiles } from './names.ts'
 import { pluginProblems } from './plugin-settings.ts'
 import { builtInProblems, type Config, type ConfigInput, configSchema } from './schema.ts'
@@ -74,6 +74,35 @@ export function explained(config: Config): ExplainedConfig['values'] {
       source: sources ? (sources.get(setting.name) ?? byDefault) : 'not known',
     }
   })
+}
+
+/**
+ * The same values in an object of its own, and a way to put another model into it: what an operator chooses while the
+ * host runs. Whoever was asked by the concierge is then asked by the agent that can speak with any model.
+ */
+export function withChangeableModel(given: Config): {
+  config: Config
+  use(model: ModelSettings | undefined): void
+} {
+  const config = { ...given, agents: { ...given.agents } }
+  const known = sourcesOf.get(given)
+  if (known) sourcesOf.set(config, known)
+  return {
+    config,
+    use(model) {
+      config.model = model ?? given.model
+      const { driver } = given.agents
+      config.agents.driver = model && driver === 'concierge' ? 'assistant' : driver
+      if (!known) return
+      const names = [
+        'model.provider',
+        'model.name',
+        ...(config.agents.driver === driver ? [] : ['agents.driver']),
+      ]
+      const chosen = names.map(name => [name, 'chosen by an operator'] as const)
+      sourcesOf.set(config, model ? new Map([...known, ...chosen]) : known)
+    },
+  }
 }
 
 async function read({ data, overrides, env = process.env, cwd = process.cwd(), ...options }: LoadOptions) {

@@ -7,6 +7,7 @@ const drawings = {
   groups:
     'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3 20c0-4 2.7-6 6-6s6 2 6 6M16 4.5a3.5 3.5 0 0 1 0 6.5M17 14.5c2.5.7 4 2.6 4 5.5',
   channels: 'M5 4h14v12h-7l-4 4v-4H5zM9 9h6M9 12h4',
+  models: 'M7 7h10v10H7zM10 3v4M14 3v4M10 17v4M14 17v4M3 10h4M3 14h4M17 10h4M17 14h4',
   approvals: 'M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6zM9 12l2 2 4-4',
   errors: 'M12 4l9 16H3zM12 10v4M12 17v.2',
   audit: 'M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3',

@@ -5,6 +5,7 @@ import { ChannelsPage } from '../pages/channels/page.tsx'
 import { ChatPage } from '../pages/chat/page.tsx'
 import { ErrorsPage } from '../pages/errors/page.tsx'
 import { GroupsPage } from '../pages/groups/page.tsx'
+import { ModelsPage } from '../pages/models/page.tsx'
 import { OverviewPage } from '../pages/overview/page.tsx'
 import { RunsPage } from '../pages/runs/page.tsx'
 import { SettingsPage } from '../pages/settings/page.tsx'
@@ -29,6 +30,7 @@ export const pages: readonly PageOfConsole[] = [
   { id: 'tasks', title: 'Tasks', key: 'k', page: TasksPage, isFirst: true },
   { id: 'groups', title: 'Groups', key: 'g', page: GroupsPage },
   { id: 'channels', title: 'Channels', key: 'n', page: ChannelsPage },
+  { id: 'models', title: 'Models', key: 'm', page: ModelsPage },
   { id: 'approvals', title: 'Approvals', key: 'a', page: ApprovalsPage },
   { id: 'errors', title: 'Errors', key: 'e', page: ErrorsPage },
   { id: 'audit', title: 'Audit', key: 'u', page: AuditPage },

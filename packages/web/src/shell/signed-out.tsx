@@ -10,8 +10,8 @@ export function SignedOut() {
     <main className="alone-page">
       <Empty icon="leave" title="You are signed out">
         <p>
-          <a href="/">Sign in again</a>, or open the link that <code>hatchway up</code> printed when it
-          started.
+          <a href="/">Sign in again</a>, or run <code>npx hatchway open</code> on the host: it opens the
+          console with its link, and prints it.
         </p>
       </Empty>
     </main>

@@ -21,7 +21,7 @@ export const signedInPage = page(
 )
 
 const linkHint =
-  'Open the link that <code>hatchway up</code> printed when it started. It ends in <code>?token=…</code>'
+  'Run <code>npx hatchway open</code> on the host: it opens the console with its link, and prints it. The link ends in <code>?token=…</code>'
 
 const providerLink = '<p><a class="button" href="/api/oidc/login">Sign in with your organisation</a></p>'
 

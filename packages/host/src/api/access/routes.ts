@@ -179,10 +179,7 @@ export function visitorOf(
 ): Visitor {
   const visitor = access.visitor(getCookie(request, site.cookieName(request)) ?? '')
   if (visitor) return visitor
-  throw new ApiError(
-    refusal('forbidden', 'Sign in, or open the link that the daemon printed when it started.'),
-    401,
-  )
+  throw new ApiError(refusal('forbidden', 'Sign in, or run on the host: npx hatchway open'), 401)
 }
 
 /** Lets the browser in, as somebody new: whoever knew its cookie before does not know this one. */

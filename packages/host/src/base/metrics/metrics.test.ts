@@ -101,13 +101,16 @@ function parse(text: string): Map<string, Family> {
       if (current) current.type = about[3] ?? ''
       continue
     }
-    const sample = /^([a-z_]+)(?:\{([a-z_]+)="([^"\\\n]*)"\})? (\+Inf|NaN|-?[\d.e+-]+)$/.exec(line)
+    const label = /([a-z_]+)="((?:[^"\\]|\\[\\n"])*)"/.source
+    const form = `^([a-z_]+)(?:\\{(${label}(?:,${label})*)\\})? (\\+Inf|NaN|-?[\\d.e+-]+)$`
+    const sample = new RegExp(form).exec(line)
+    const labels = [...(sample?.[2] ?? '').matchAll(new RegExp(label, 'g'))]
     expect([line, sample !== null]).toEqual([line, true])
     expect(sample?.[1]?.replace(/_(bucket|sum|count)$/, '')).toBe(name.replace(/_(bucket|sum|count)$/, ''))
     current?.samples.push({
       name: sample?.[1] ?? '',
-      labels: sample?.[2] === undefined ? {} : { [sample[2]]: sample[3] ?? '' },
-      value: Number(sample?.[4]),
+      labels: Object.fromEntries(labels.map(([, key = '', value = '']) => [key, value])),
+      value: Number(sample?.at(-1)),
     })
   }
   return families
@@ -167,6 +170,7 @@ test('channels that can lose their platform are shown, by name; where there are 
   const gauges = {
     ...{ version: '1', startedAt: 0, groups: 0, sessions: [], waiting: { errors: 0 } },
     tasks: { active: 0, paused: 0 },
+    usage: [],
   }
   expect([...parse(prometheusText(createMeter(0), { ...gauges, channels: [] })).keys()]).not.toContain(
     'hatchway_channel_connected',
@@ -199,4 +203,27 @@ test('to others figures are shown only where the configuration says so; health a
   }
   const answer = await createApi({ ...host, isReady: () => false }).request('/readyz')
   expect([answer.status, await answer.text()]).toEqual([503, 'not'])
+})
+
+test('what models used is shown by group and model, however many names of models an agent makes up', () => {
+  const usage = Array.from({ length: 1000 }, (_, i) => ({
+    ...{ group: 'main', model: `made-up-${i}"\n`, input: 1, cached: 0, output: 0, cost: undefined },
+  }))
+  const large = { group: 'main', model: 'claude', input: 500, cached: 100, output: 50, cost: 0.25 }
+  const families = parse(
+    prometheusText(createMeter(0), {
+      ...{ version: '1', startedAt: 0, groups: 0, sessions: [], waiting: { errors: 0 } },
+      tasks: { active: 0, paused: 0 },
+      channels: [],
+      usage: [...usage, large],
+    }),
+  )
+  const tokens = families.get('hatchway_model_tokens_today')?.samples ?? []
+  expect(tokens).toHaveLength(201 * 3)
+  const inputOf = (model: string) =>
+    tokens.find(({ labels }) => labels.model === model && labels.kind === 'input')?.value
+  expect([inputOf('claude'), inputOf('(other)')]).toEqual([500, 801])
+  expect(families.get('hatchway_model_cost_today')?.samples).toMatchObject([
+    { labels: { group: 'main', model: 'claude' }, value: 0.25 },
+  ])
 })

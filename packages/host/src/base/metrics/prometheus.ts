@@ -10,14 +10,30 @@ export interface Gauges {
   sessions: readonly string[]
   tasks: { active: number; paused: number }
   waiting: Readonly<Record<string, number>>
+  /** of models, today (UTC) */
+  usage: readonly ModelUsage[]
   /** those that can lose their platform */
   channels: readonly { name: string; isConnected: boolean; isLimited: boolean }[]
+}
+
+export interface ModelUsage {
+  group: string
+  model: string
+  input: number
+  cached: number
+  output: number
+  /** undefined: no price is known */
+  cost: number | undefined
 }
 
 type Sample = readonly [suffix: string, labels: string, value: number]
 
 const escaped = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
-const labelled = (name: string, value: string) => `{${name}="${escaped(value)}"}`
+const labels = (values: Readonly<Record<string, string>>) =>
+  `{${Object.entries(values)
+    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .join(',')}}`
+const labelled = (name: string, value: string) => labels({ [name]: value })
 
 const numeral = (value: number) =>
   value === Number.POSITIVE_INFINITY ? '+Inf' : Number.isFinite(value) ? String(value) : 'NaN'
@@ -132,6 +148,51 @@ const channelFamilies = ({ channels }: Gauges): string[] =>
         ),
       ]
 
+/** Agents choose the names of models, so there could be labels without end: the largest have their own. */
+const mostLabelled = 200
+
+function bounded(usage: readonly ModelUsage[]): readonly ModelUsage[] {
+  const all = usage.toSorted((a, b) => b.input + b.output - a.input - a.output)
+  const rest = all.slice(mostLabelled)
+  if (rest.length === 0) return all
+  const sum = (of: (used: ModelUsage) => number) => rest.reduce((total, used) => total + of(used), 0)
+  const others: ModelUsage = {
+    group: '(other)',
+    model: '(other)',
+    input: sum(used => used.input),
+    cached: sum(used => used.cached),
+    output: sum(used => used.output),
+    cost: rest.some(({ cost }) => cost !== undefined) ? sum(used => used.cost ?? 0) : undefined,
+  }
+  return [...all.slice(0, mostLabelled), others]
+}
+
+/** Gauges, as they begin anew each day: what was kept of a month would be read for every scrape. */
+function usageFamilies(gauges: Gauges): string[] {
+  const usage = bounded(gauges.usage)
+  const priced = usage.flatMap(({ group, model, cost }) =>
+    cost === undefined ? [] : [{ group, model, cost }],
+  )
+  const tokens = usage.flatMap(({ group, model, input, cached, output }) =>
+    Object.entries({ input, cached, output }).map(
+      ([kind, value]): Sample => ['', labels({ group, model, kind }), value],
+    ),
+  )
+  const tokenFamily = family(
+    'model_tokens_today',
+    'gauge',
+    'Tokens that agents used today (UTC), by group, model and kind; `cached` is a part of `input`.',
+    tokens,
+  )
+  const costFamily = family(
+    'model_cost_today',
+    'gauge',
+    'What they cost today (UTC), by the configured prices.',
+    priced.map(({ cost, ...of }): Sample => ['', labels(of), cost]),
+  )
+  return [...(tokens.length > 0 ? [tokenFamily] : []), ...(priced.length > 0 ? [costFamily] : [])]
+}
+
 function processFamilies(): string[] {
   const memory = process.memoryUsage()
   const delay = loopDelay()
@@ -162,6 +223,7 @@ export function prometheusText(meter: Meter, gauges: Gauges): string {
     family('start_time_seconds', 'gauge', 'When the host was started.', one(gauges.startedAt / 1000)),
     ...commandFamilies(meter),
     ...stateFamilies(gauges),
+    ...usageFamilies(gauges),
     ...channelFamilies(gauges),
     ...processFamilies(),
   ]

@@ -42,6 +42,8 @@ export interface ModelHealth {
   /** why the run could not ask its model when it last tried, in a sentence */
   problemOf(runId: string): string | undefined
   runEnded(runId: string): void
+  /** another model is asked from now on: nothing is known of it yet */
+  modelChanged(): void
   /** what the operator has to know until it is mended */
   warning(): string | undefined
 }
@@ -101,6 +103,11 @@ export function createModelHealth(options: ModelHealthOptions): ModelHealth {
       return found && sentence({ ...found.problem, isRetried: false }, found.folder)
     },
     runEnded: runId => void ofRun.delete(runId),
+    modelChanged() {
+      latest = undefined
+      told.clear()
+      options.changed()
+    },
     warning() {
       const driver = options.missingDriver()
       if (driver !== undefined)

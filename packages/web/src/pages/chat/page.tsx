@@ -7,6 +7,7 @@ import { useMay } from '../../shell/me.ts'
 import { hrefOf, replace, useRoute } from '../../shell/route.ts'
 import { Composer } from './composer.tsx'
 import { EntryView, LiveTextView, OutgoingView } from './entry.tsx'
+import { FirstSteps } from './first-steps.tsx'
 import {
   type ChatState,
   cardsIn,
@@ -154,6 +155,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
   const [dropped, setDropped] = useState<{ files: readonly File[]; turn: number }>({ files: [], turn: 0 })
   const [isDropping, setDropping] = useState(false)
   const canWrite = useMay('approver') && room.writable
+  const isAdmin = useMay('admin')
   const largest = status?.attachment_bytes ?? 0
   const liveText = chats.liveTexts.get(room.jid)
 
@@ -174,6 +176,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
   }, [toBox])
 
   const days = useMemo(() => daysOf(entries), [entries])
+  const last = days.at(-1)?.items.at(-1)?.entry
   const sending = [...outgoing.values()].filter(({ jid }) => jid === room.jid)
   const isEmpty = chats.isLoaded && entries.size === 0 && sending.length === 0
   const hasFiles = (event: DragEvent) => event.dataTransfer.types.includes('Files') && canWrite && largest > 0
@@ -219,6 +222,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
           <Icon name="runs" size={16} /> Runs
         </a>
       </header>
+      {isAdmin && <FirstSteps />}
       <div
         ref={log}
         className="log"
@@ -265,6 +269,9 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
           ))}
           {liveText !== undefined && <LiveTextView text={liveText} assistant={assistant} />}
         </ol>
+        {canWrite && room.trigger !== null && sending.length === 0 && last?.status === 'context' && (
+          <NotCalled room={room} trigger={room.trigger} assistant={assistant} />
+        )}
         <p id="typing" className="typing" hidden={!chats.typing.has(room.jid)}>
           <span className="dots" aria-hidden="true">
             <i />
@@ -273,19 +280,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
           </span>
           <span>{assistant} is writing</span>
           {canWrite && (
-            <button
-              type="button"
-              className="quiet"
-              onClick={() =>
-                deliver({
-                  id: crypto.randomUUID(),
-                  jid: room.jid,
-                  text: '/stop',
-                  files: [],
-                  failed: undefined,
-                })
-              }
-            >
+            <button type="button" className="quiet" onClick={() => say(room, '/stop')}>
               Stop
             </button>
           )}
@@ -307,6 +302,19 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
     </section>
   )
 }
+
+const say = ({ jid }: Room, text: string) =>
+  deliver({ id: crypto.randomUUID(), jid, text, files: [], failed: undefined })
+
+/** Why nobody answers. Whoever calls the agent has what was said before read along. */
+const NotCalled = ({ room, trigger, assistant }: { room: Room; trigger: string; assistant: string }) => (
+  <p className="not-called" role="status">
+    {visible(assistant)} was not called: in this chat it answers when you write {visible(trigger)}.{' '}
+    <button type="button" className="small" onClick={() => say(room, trigger)}>
+      Call {visible(trigger)}
+    </button>
+  </p>
+)
 
 const Greeting = ({ assistant, choose }: { assistant: string; choose: (idea: string) => void }) => (
   <section id="empty" className="greeting">

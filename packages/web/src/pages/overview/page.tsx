@@ -8,6 +8,7 @@ import { visible } from '../../parts/text.ts'
 import { Time } from '../../parts/time.tsx'
 import { useMay } from '../../shell/me.ts'
 import { hrefOf } from '../../shell/route.ts'
+import { FirstSteps } from '../chat/first-steps.tsx'
 import { type Steps, stepsOf, withSecond } from './plot.ts'
 import { TrafficPlot } from './traffic-plot.tsx'
 
@@ -16,6 +17,7 @@ export function OverviewPage() {
   const { value, error, reload } = useAnswer<Overview>('/api/host/overview', [
     ...(['runs', 'groups', 'tasks', 'approvals', 'questions', 'errors', 'messages', 'deploys'] as const),
   ])
+  const isAdmin = useMay('admin')
   const [steps, setSteps] = useState<Steps>()
   const [handled, setHandled] = useState({ handled: 0, refused: 0 })
   useEffect(() => {
@@ -62,6 +64,7 @@ export function OverviewPage() {
       }
     >
       <ErrorText>{error === undefined ? '' : visible(error)}</ErrorText>
+      {isAdmin && <FirstSteps />}
       <ul className="tiles">
         <Tile href={hrefOf('groups')} name="Groups" value={count(value.groups)} />
         <Tile
