@@ -13,6 +13,7 @@ import {
   program,
 } from '../../testing/src/browser.ts'
 import { openServed } from '../../testing/src/daemon/with-console.ts'
+import { guardedService } from '../../testing/src/paths.ts'
 import { until } from '../../testing/src/until.ts'
 
 /**
@@ -41,6 +42,7 @@ async function open(input: ConfigInput = {}) {
     host,
     enter,
     want: (id: string, text: string) => drop('main', 'send_message', id, { jid: 'web:family', text }),
+    use: (id: string, tool: string) => drop('main', 'call_service', id, { tool, arguments: {} }),
     cancel: (id: string) => drop('main', 'cancel_request', `c-${id}`, { request_id: id }),
     /** what was said in the other chat */
     heard: () => store.messages({}).flatMap(({ jid, text }) => (jid === 'web:family' ? [text] : [])),
@@ -148,6 +150,22 @@ describe(`Approvals in a browser${program === undefined ? ' (needs chromium)' : 
     host.want('r-3', `${long}!`)
     await button(page, 'Allow').waitFor()
     expect(host.heard()).toEqual([long, long])
+    expect(problems).toEqual([])
+  })
+
+  attempt('a tool can be allowed whatever it is called with', async () => {
+    const host = await open({ services: { plugins: [guardedService] } })
+    const { page, problems } = await host.enter()
+    host.use('r-1', 'unlabelled')
+    await button(page, 'Allow always…').click()
+    await page.locator('.sure', { hasText: 'the group main may use the tool unlabelled' }).waitFor()
+    // There is nothing in it that could be allowed exactly.
+    expect(await button(page, 'Allow always').count()).toBe(0)
+    await button(page, 'Allow this tool').click()
+    await given(page, 'Allowed by Operator, from now on without asking')
+    expect(host.host.store.approvals.rules()).toMatchObject([{ name: 'unlabelled', scope: 'tool' }])
+    host.use('r-2', 'unlabelled')
+    expect(await host.answer('r-2')).toMatchObject({ ok: true })
     expect(problems).toEqual([])
   })
 

@@ -221,8 +221,10 @@ function Decision({ approval, path, isBusy, decide, attempt }: DecisionProps) {
           )}
           {can_always_tool && (
             <p>
-              Or it may use the tool <code>{visible(action.name)}</code> without asking, whatever it is called
-              with.
+              {can_always
+                ? 'Or it may '
+                : `From now on, and until the rule is revoked, the group ${visible(sure.group)} may `}
+              use the tool <code>{visible(action.name)}</code> without asking, whatever it is called with.
             </p>
           )}
           <div className="choices">
