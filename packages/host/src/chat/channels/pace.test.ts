@@ -45,6 +45,12 @@ test('what the platform asks the account to wait holds all of its chats, and not
   await vi.advanceTimersByTimeAsync(1)
   await Promise.all(chats)
   expect(turns.slice(100)).toEqual(['a', 'b'])
+  // A server may say anything; a timer takes 24 days at most.
+  pace.hold(Number.POSITIVE_INFINITY)
+  const late = chat('late', 1)
+  await vi.advanceTimersByTimeAsync(3_600_000)
+  await late
+  expect(turns.at(-1)).toBe('late')
 })
 
 test('parts that nobody asked for count, and whoever stops waits for nothing', async () => {

@@ -27,6 +27,9 @@ export interface PaceLimit {
   perMs: number
 }
 
+/** Whatever a platform says: it is asked again after an hour at the latest. */
+const longestHoldMs = 3_600_000
+
 /** `limit` left out: nothing is held back until the platform asks for it. */
 export function createPace({ limit, now }: { limit?: PaceLimit; now(): number }): Pace {
   const eachMs = limit ? limit.perMs / limit.messages : 0
@@ -77,7 +80,7 @@ export function createPace({ limit, now }: { limit?: PaceLimit; now(): number })
     },
     spend,
     hold(ms) {
-      heldUntil = Math.max(heldUntil, now() + ms)
+      heldUntil = Math.max(heldUntil, now() + Math.min(ms, longestHoldMs))
     },
     status: () => ({ limit, waiting: waiting.size }),
   }
