@@ -257,15 +257,13 @@ async function main(purpose) {
   }
   if (!checkNode()) return 1
   const { programs = [], folders = [], servers = [] } = needs
-  const [installed] = await Promise.all([
-    Promise.all(folders.map(installFolder)),
-    ...servers.map(bringServer),
-  ])
+  const bringing = Promise.all([Promise.all(folders.map(installFolder)), ...servers.map(bringServer)])
+  // Meanwhile: all of them wait for the network most of the time.
+  installPrograms(programs)
+  const [installed] = await bringing
   if (installed.includes(false)) return 1
   // The check reads the sources only.
-  if (purpose !== 'check' && !makeParts()) return 1
-  installPrograms(programs)
-  return 0
+  return purpose === 'check' || makeParts() ? 0 : 1
 }
 
 function installPrograms(programs) {
