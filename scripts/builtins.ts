@@ -4,7 +4,7 @@ const statement = /\s*(?:\/\/.*|import\s*(?:([^"';]*?)\s*from\s*)?(["'])([^"']+)
 
 /**
  * `import` of a part of Node evaluates all that it exports, and some of that is large: fetch and WebSocket for `http`, streams
- * and promises for `fs`. In bundles only what is used is taken. It is a third of what short commands need to start.
+ * and promises for `fs`. In bundles only what is used is taken.
  */
 export const takenBuiltins = (): Plugin => ({
   name: 'taken-builtins',

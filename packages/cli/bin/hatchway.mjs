@@ -2,7 +2,7 @@
 // Plain JavaScript for any Node from 16 on: it starts the bundle, or, in a clone whose sources are newer, the sources. Where
 // Node is too old for that, it finds the Node that `npm ci` installed, and starts that.
 
-// `import` evaluates all that a part of Node exports, which takes longer than `--help`. An older Node has only that.
+// `import` evaluates all that a part of Node exports, and short commands need little of it. An older Node has only that.
 const take = async name => process.getBuiltinModule?.(name) ?? (await import(name))
 const [
   { existsSync, statSync },

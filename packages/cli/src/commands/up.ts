@@ -45,6 +45,8 @@ async function serve(options: UpOptions): Promise<number> {
     loadSettings(options),
   ])
   const isNew = !existsSync(layoutOf(config.data).database)
+  // Node keeps compiled code in memory until it is written to the cache: megabytes that a daemon no longer needs.
+  flushCompileCache()
   const supervisor = takeSupervisor(process.env)
   if (supervisor && !process.channel) whenSupervisorEnds(supervisor, () => ending.resolve(exitCodes.done))
   const restart = (code: number) => {
@@ -68,9 +70,6 @@ async function serve(options: UpOptions): Promise<number> {
     announceReady(daemon)
     void announceAgents(daemon)
   }
-  // What starting needs is compiled by now, and the next start finds it. Node keeps it in memory until it is written:
-  // megabytes that a daemon no longer needs.
-  void daemon.agentsReady.then(() => flushCompileCache())
   const code = await ending.promise
   await daemon.stop()
   if (!options.json) announce('hatchway has stopped.')
