@@ -4,7 +4,7 @@ import type { DriverContext } from '../types.ts'
 /** What the agent tells of one turn: steps for those who look on, and the answer at its end. */
 export interface TurnLog {
   take(update: SessionUpdate): void
-  /** what it said after the last of its tool calls; before, if that is nothing */
+  /** its last message, after the last of its tool calls; an earlier one, if that is nothing */
   end(): string | null
 }
 
@@ -13,6 +13,8 @@ const longestAnswer = 1_000_000
 const longestStep = 20_000
 const longestName = 200
 const mostOpenCalls = 1000
+/** how long its arguments may take to be complete */
+const argumentsMs = 500
 
 interface OpenCall {
   name: string
@@ -25,6 +27,7 @@ export function openTurnLog(emit: DriverContext['emit']): TurnLog {
   let answer = ''
   let said = ''
   let thought = ''
+  let messageId: string | null | undefined
 
   const step = (kind: 'text' | 'thinking' | 'notice', text: string) => {
     if (text.trim() !== '') emit({ type: 'step', kind, text })
@@ -37,8 +40,9 @@ export function openTurnLog(emit: DriverContext['emit']): TurnLog {
     said = ''
     thought = ''
   }
-  const hear = (piece: string) => {
-    if (thought !== '') flush()
+  const hear = (piece: string, id: typeof messageId) => {
+    if (thought !== '' || id !== messageId) flush()
+    messageId = id
     const kept = piece.slice(0, longestAnswer - said.length)
     if (kept === '') return
     said += kept
@@ -49,7 +53,7 @@ export function openTurnLog(emit: DriverContext['emit']): TurnLog {
     call.isTold = true
     emit({ type: 'step', kind: 'tool_call', name: call.name, text: call.input })
   }
-  /** Agents tell of a call before they know its arguments: it becomes a step when these are known, or it begins or ends. */
+  /** Agents tell of a call before they know all of its arguments, so it becomes a step a moment later, or at its end. */
   const takeCall = (update: ToolCall | ToolCallUpdate) => {
     flush()
     const id = update.toolCallId
@@ -58,12 +62,14 @@ export function openTurnLog(emit: DriverContext['emit']): TurnLog {
       if (update.title) call.name = update.title.slice(0, longestName).toWellFormed()
       call.input = textOf(update.rawInput) || call.input
     }
-    const isOver = update.status === 'completed' || update.status === 'failed'
-    if (isOver || update.status === 'in_progress' || call.input !== '') tellCall(call)
-    if (!isOver) {
-      if (open.size < mostOpenCalls || open.has(id)) open.set(id, call)
+    if (update.status !== 'completed' && update.status !== 'failed') {
+      const isNew = !open.has(id)
+      if (isNew && open.size >= mostOpenCalls) return
+      if (isNew) setTimeout(tellCall, argumentsMs, call).unref()
+      open.set(id, call)
       return
     }
+    tellCall(call)
     open.delete(id)
     const result = (update.content ?? []).map(textIn).join('\n') || textOf(update.rawOutput)
     const text = update.status === 'failed' ? `Failed. ${result}` : result
@@ -73,7 +79,10 @@ export function openTurnLog(emit: DriverContext['emit']): TurnLog {
     take(update) {
       switch (update.sessionUpdate) {
         case 'agent_message_chunk':
-          return hear(update.content.type === 'text' ? update.content.text : `(${update.content.type})`)
+          return hear(
+            update.content.type === 'text' ? update.content.text : `(${update.content.type})`,
+            update.messageId,
+          )
         case 'agent_thought_chunk':
           if (said !== '') flush()
           if (update.content.type === 'text')

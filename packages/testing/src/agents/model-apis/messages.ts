@@ -15,7 +15,7 @@ import {
 /** https://platform.claude.com/docs/en/api/messages and …/build-with-claude/streaming */
 export const messages: ApiFormat = {
   name: 'messages',
-  path: /^\/v1\/messages$/,
+  path: /^\/v1\/messages(?:\?beta=true)?$/,
   read: body => ({
     model: String(body.model),
     stream: body.stream === true,
