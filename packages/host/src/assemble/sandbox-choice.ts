@@ -28,14 +28,15 @@ export async function openSandboxChoice({
   store,
   installation,
   log,
+  sandboxes = createSandboxes(config, { installation }),
 }: {
   config: Config
   store: Store
   installation: string
   log: Logger
+  sandboxes?: ReturnType<typeof createSandboxes>
 }): Promise<SandboxChoice> {
   const used = openUsedEngines(store)
-  const sandboxes = createSandboxes(config, { installation })
   const choose = (driver: DriverName) =>
     used.trying(() => chooseSandbox(config.agents.sandbox, driver, sandboxes))
   let usualDriver = config.agents.driver
