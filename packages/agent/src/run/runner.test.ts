@@ -355,6 +355,8 @@ describe('Claude, for real, with a model that the test plays', () => {
       'mcp__hatchway__pause_task',
       'Bash',
     ])
+    const written = run.of('delta').map(({ text }) => text)
+    expect(written.join('')).toBe('I am on it.All done.')
     // The hook before each shell command was asked.
     const shell = {
       type: 'step',

@@ -132,16 +132,22 @@ export const chatEventAnswer = z.discriminatedUnion('kind', [
     complete: z.boolean().describe('whether nothing was missed; if not, the chats are to be read again'),
     typing: z.array(z.string()),
     live_texts: z
-      .array(z.object({ jid: z.string(), text: z.string() }))
+      .array(z.object({ jid: z.string(), text: z.string(), tool: z.string().nullable() }))
       .describe('what agents are writing in these chats; no messages yet'),
   }),
   z.object({ kind: z.literal('entry'), entry: entryAnswer }),
   z.object({ kind: z.literal('typing'), jid: z.string(), on: z.boolean() }),
   z.object({ kind: z.literal('chats') }),
   z
-    .object({ kind: z.literal('live_text'), jid: z.string(), from: z.int(), text: z.string() })
+    .object({
+      kind: z.literal('live_text'),
+      jid: z.string(),
+      from: z.int(),
+      text: z.string(),
+      tool: z.string().nullable(),
+    })
     .describe(
-      'from this UTF-16 unit on, what the agent is writing is this; from 0 without text: nothing is shown of it any more',
+      'from this UTF-16 unit on, what the agent is writing is this, and it uses this tool; from 0 without text and tool: nothing is shown of it any more',
     ),
 ])
 

@@ -512,7 +512,9 @@ test('whoever comes while an agent is writing sees what it has written so far, a
   liveTexts.grow(group, 'Good ')
   await until('it has begun', () => first.events.length === 2)
   const second = await listen(opened, first.events[0]?.id)
-  expect(second.events[0]?.event).toMatchObject({ live_texts: [{ jid: 'local:main', text: 'Good ' }] })
+  expect(second.events[0]?.event).toMatchObject({
+    live_texts: [{ jid: 'local:main', text: 'Good ', tool: null }],
+  })
   liveTexts.grow(group, 'morning.')
   await until('it goes on', () => second.events.length === 2)
   liveTexts.over('main')

@@ -36,19 +36,36 @@ test('words are shown together, a few times a second, and each only once', () =>
   expect(changes.length).toBeLessThanOrEqual(10)
   expect(changes.map(({ text }) => text).join('')).toBe(seen())
   expect(texts.of('main')).toBe(seen())
-  expect(texts.all()).toEqual([{ jid: 'chat:main', text: seen() }])
+  expect(texts.all()).toEqual([{ jid: 'chat:main', text: seen(), tool: null }])
 })
 
 test('what comes after a tool is another text', () => {
-  const { texts, seen } = open()
+  const { texts, seen, changes } = open()
   texts.grow(main, 'Let me look.')
   vi.advanceTimersByTime(250)
-  texts.breakOff('main')
+  texts.uses(main, 'mcp__calendar__list_events')
   vi.advanceTimersByTime(1000)
   expect(seen()).toBe('Let me look.')
-  texts.grow(main, '\n\nIt rains.')
+  expect(texts.all()).toEqual([{ jid: 'chat:main', text: 'Let me look.', tool: 'list events' }])
+  expect(texts.of('main')).toBeUndefined()
+  texts.grow(main, '\n\n')
+  vi.advanceTimersByTime(250)
+  expect(seen()).toBe('Let me look.')
+  texts.grow(main, 'It rains.')
   vi.advanceTimersByTime(250)
   expect(seen()).toBe('It rains.')
+  expect(changes.at(-1)).toMatchObject({ from: 0, tool: null })
+})
+
+test('the tool in use is shown as often as words are, and taken away with them', () => {
+  const { texts, seen, changes } = open()
+  for (let i = 0; i < 1000; i++) texts.uses(main, `tool_${i}\n\u001b[31m`)
+  vi.advanceTimersByTime(250)
+  expect(changes).toEqual([{ jid: 'chat:main', from: 0, text: '', tool: expect.stringMatching(/^tool 999/) }])
+  texts.over('main')
+  vi.advanceTimersByTime(10_000)
+  expect(changes.at(-1)).toEqual({ jid: 'chat:main', from: 0, text: '', tool: null })
+  expect(seen()).toBe('')
 })
 
 test('it is over when the answer is delivered, or does not come', () => {
@@ -76,7 +93,7 @@ test('what was broken off is taken away, too, when nothing comes after it', () =
   const { texts, seen } = open()
   texts.grow(main, 'Let me look.')
   vi.advanceTimersByTime(250)
-  texts.breakOff('main')
+  texts.uses(main, 'mcp__calendar__list_events')
   texts.grow(main, 'It')
   texts.over('main')
   texts.said('chat:main')
@@ -86,7 +103,7 @@ test('what was broken off is taken away, too, when nothing comes after it', () =
 test('a turn has so many characters, whatever is hidden or broken off of them; the next has as many again', () => {
   const { texts, seen } = open()
   texts.grow(main, 'x'.repeat(longestLiveText - 10))
-  texts.breakOff('main')
+  texts.uses(main, 'mcp__calendar__list_events')
   texts.grow(main, 'short')
   // Too long, with the beginning of what is hidden in it: nothing may follow.
   texts.grow(main, 'too long<internal>')

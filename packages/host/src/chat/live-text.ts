@@ -1,13 +1,15 @@
 import type { Group } from '@hatchway/protocol'
 import { createVisibleText, type VisibleText } from './channels/internal.ts'
+import { nameOfTool } from './tool-name.ts'
 
 /**
- * What agents are writing, for people who look on: it is in memory alone, and no message. An agent's live text is
+ * What agents are writing and which tool they use, for people who look on: it is in memory alone, and no message. An
+ * agent's live text is
  *
- *   (none)    its turn has begun. Words → growing
- *   growing   each piece is shown within a moment, until there is more than a turn may have. The agent uses a tool → broken
- *             off; its turn is over → lingering
- *   broken    what is shown stays until the next words, which begin anew → growing
+ *   (none)    its turn has begun. Words → growing; a tool → broken
+ *   growing   each piece is shown within a moment, until there is more than a turn may have. The agent uses a tool →
+ *             broken; its turn is over → lingering
+ *   broken    the tool is shown, and what was said before it, until the next words, which begin anew → growing
  *   lingering nothing more is added. Its answer is delivered, or does not come for a while → (none)
  *
  * An agent may lie: it says as its answer whatever it likes, so it is shown only what its answer would show, and no more
@@ -16,13 +18,13 @@ import { createVisibleText, type VisibleText } from './channels/internal.ts'
 export interface LiveTexts {
   /** the next words of the group's agent */
   grow(group: LiveGroup, piece: string): void
-  /** what the agent says next is another text */
-  breakOff(folder: string): void
+  /** the agent uses a tool: what it says next is another text */
+  uses(group: LiveGroup, tool: string): void
   /** the turn is over: its answer, if there is one, is stored */
   over(folder: string): void
   /** something was said in the chat */
   said(jid: string): void
-  /** what is shown of it */
+  /** what is shown of it, unless the agent uses a tool now */
   of(folder: string): string | undefined
   all(): readonly LiveText[]
   stop(): void
@@ -33,9 +35,11 @@ type LiveGroup = Pick<Group, 'folder' | 'jid'>
 interface LiveText {
   jid: string
   text: string
+  /** what the agent uses now, as people call it; null: nothing */
+  tool: string | null
 }
 
-/** From the unit `from` on, the live text of a chat is this; an empty one is over. */
+/** From the unit `from` on, the live text of a chat is this; without text and tool it is over. */
 export interface LiveTextChange extends LiveText {
   from: number
 }
@@ -53,6 +57,8 @@ interface Growing {
   shown: number
   /** something is shown: this text, or the one before it that was broken off */
   isSeen: boolean
+  tool: string | null
+  shownTool: string | null
   /** characters that the agent has sent in this turn */
   taken: number
   state: 'growing' | 'broken' | 'lingering'
@@ -74,15 +80,16 @@ export function createLiveTexts({ mayShow, show }: LiveTextsOptions): LiveTexts 
     end(folder)
     const text: Growing = {
       ...{ jid, visible: createVisibleText(), text: '', shown: 0, isSeen: false },
-      ...{ taken: 0, state: 'growing', changedAt: -everyMs, timer: undefined },
+      ...{ tool: null, shownTool: null, taken: 0, state: 'growing', changedAt: -everyMs, timer: undefined },
     }
     texts.set(folder, text)
     return text
   }
   const hide = (text: Growing) => {
-    if (text.isSeen) show({ jid: text.jid, from: 0, text: '' })
+    if (text.isSeen || text.shownTool !== null) show({ jid: text.jid, from: 0, text: '', tool: null })
     text.isSeen = false
     text.shown = 0
+    text.shownTool = null
   }
   const end = (folder: string) => {
     const text = texts.get(folder)
@@ -99,18 +106,28 @@ export function createLiveTexts({ mayShow, show }: LiveTextsOptions): LiveTexts 
       text.text = ''
       return hide(text)
     }
-    if (text.shown === text.text.length) return
-    show({ jid: text.jid, from: text.shown, text: text.text.slice(text.shown) })
+    const { jid, shown, tool } = text
+    if (shown === text.text.length && tool === text.shownTool) return
+    // What is shown of a text that was broken off stays until there are other words.
+    if (text.text === '' && text.isSeen) return
+    show({ jid, from: shown, text: text.text.slice(shown), tool })
     text.shown = text.text.length
-    text.isSeen = true
+    text.shownTool = tool
+    text.isSeen ||= text.shown > 0
     text.changedAt = performance.now()
+  }
+  const ofTurn = (group: LiveGroup): Growing => {
+    const known = texts.get(group.folder)
+    return known && known.jid === group.jid && known.state !== 'lingering' ? known : begin(group)
+  }
+  const bringSoon = (folder: string, text: Growing) => {
+    const ms = Math.max(0, text.changedAt + everyMs - performance.now())
+    text.timer ??= setTimeout(() => bring(folder, text), ms).unref()
   }
 
   return {
     grow(group, piece) {
-      const { folder, jid } = group
-      const known = texts.get(folder)
-      const text = known && known.jid === jid && known.state !== 'lingering' ? known : begin(group)
+      const text = ofTurn(group)
       if (text.taken + piece.length > longestLiveText) {
         text.taken = longestLiveText
         return
@@ -123,17 +140,16 @@ export function createLiveTexts({ mayShow, show }: LiveTextsOptions): LiveTexts 
         text.text = ''
         text.shown = 0
       }
+      text.tool = null
       text.text = text.text === '' ? words.trimStart() : text.text + words
-      text.timer ??= setTimeout(
-        () => bring(folder, text),
-        Math.max(0, text.changedAt + everyMs - performance.now()),
-      ).unref()
+      bringSoon(group.folder, text)
     },
-    breakOff(folder) {
-      const text = texts.get(folder)
-      if (text?.state !== 'growing') return
-      text.visible.breakOff()
+    uses(group, tool) {
+      const text = ofTurn(group)
+      if (text.state === 'growing') text.visible.breakOff()
       text.state = 'broken'
+      text.tool = nameOfTool(tool) || null
+      bringSoon(group.folder, text)
     },
     over(folder) {
       const text = texts.get(folder)
@@ -147,11 +163,11 @@ export function createLiveTexts({ mayShow, show }: LiveTextsOptions): LiveTexts 
     },
     of(folder) {
       const text = texts.get(folder)
-      return text && text.shown > 0 ? text.text.slice(0, text.shown) : undefined
+      return text && text.shown > 0 && text.state !== 'broken' ? text.text.slice(0, text.shown) : undefined
     },
     all: () =>
-      [...texts.values()].flatMap(({ jid, text, shown }) =>
-        shown === 0 ? [] : [{ jid, text: text.slice(0, shown) }],
+      [...texts.values()].flatMap(({ jid, text, shown, shownTool: tool }) =>
+        shown === 0 && tool === null ? [] : [{ jid, text: text.slice(0, shown), tool }],
       ),
     stop() {
       for (const { timer } of texts.values()) clearTimeout(timer)

@@ -1,10 +1,10 @@
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
-import { oneLine } from '../base/visible-text.ts'
 import type { Positions } from '../store/positions.ts'
 import { hostMessage } from '../store/text-message.ts'
 import type { NewMessage, Store } from '../store/types.ts'
 import type { Channel } from './channels/types.ts'
+import { nameOfTool } from './tool-name.ts'
 
 /**
  * Shows on a platform that an agent is at work. After a while the chat gets a message that changes with the agent's
@@ -26,7 +26,6 @@ export interface Progress {
 /** platforms limit how often a message may be changed: after so many changes it is changed less often */
 const changeMs = 3000
 const changesAtFirst = 10
-const longestTool = 60
 
 interface Work {
   jid: string
@@ -126,12 +125,7 @@ export function createProgress(options: ProgressOptions): Progress {
   }
 }
 
-/** `mcp__calendar__list_events` is "list events" to people. */
-function textOf(tool: string | undefined): string {
-  const name = oneLine((tool ?? '').split('__').at(-1) ?? '')
-    .replaceAll('_', ' ')
-    .trim()
-    .slice(0, longestTool)
-    .toWellFormed()
+function textOf(tool = ''): string {
+  const name = nameOfTool(tool)
   return name === '' ? 'Working… (/stop ends it)' : `Working: ${name}… (/stop ends it)`
 }

@@ -232,7 +232,7 @@ const openRig = async (
 const noteWriting = (calls: string[]) => () => ({
   liveTexts: {
     grow: ({ jid }: { jid: string }, words: string) => calls.push(`${jid}: ${words}`),
-    breakOff: (folder: string) => calls.push(`${folder} breaks off`),
+    uses: ({ jid }: { jid: string }, tool: string) => calls.push(`${jid} uses ${tool}`),
     over: (folder: string) => calls.push(`${folder} is over`),
   },
 })
@@ -242,7 +242,7 @@ test('what an agent writes is shown until its answer is stored, and is no answer
   const rig = await openRig({}, {}, undefined, noteWriting(calls))
   rig.say('family', 'write')
   await rig.hears('family', 'said write')
-  const turn = ['family@chat: Let me ', 'family@chat: look.', 'family breaks off', 'family@chat: said']
+  const turn = ['family@chat: Let me ', 'family@chat: look.', 'family@chat uses look', 'family@chat: said']
   expect(calls).toEqual([...turn, 'family is over'])
   expect(rig.said('family')).toEqual(['said write'])
   expect(JSON.stringify(rig.store.agents.steps(rig.runs()[0]?.id ?? ''))).not.toContain('Let me')

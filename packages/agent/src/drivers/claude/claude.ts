@@ -11,7 +11,7 @@ import { aboutThePlace, promptOf } from '../prompt.ts'
 import type { Driver, DriverContext } from '../types.ts'
 import { createInputStream } from './input-stream.ts'
 import { shellHooks } from './shell-gate.ts'
-import { stepsOf } from './steps.ts'
+import { stepsOf, wordsOf } from './steps.ts'
 
 /**
  * Claude through its Agent SDK: one conversation for the whole run, spoken to as it works. A message counts as used when
@@ -41,6 +41,8 @@ export const claude: Driver = async context => {
     if ('session_id' in message && message.session_id) sessionId = message.session_id
     if (message.type === 'assistant' || message.type === 'result') used(message.user_message_uuids)
     for (const step of stepsOf(message, toolNames)) emit(step)
+    const words = wordsOf(message)
+    if (words !== '' && !isStopped) emit({ type: 'delta', text: words })
     if (message.type !== 'result') return
     if (isStopped) {
       isStopped = false
@@ -190,6 +192,7 @@ function optionsFor({ start, environment, emit }: DriverContext): Options {
       },
     },
     strictMcpConfig: true,
+    includePartialMessages: true,
     // What the agent could write into its own folder must not loosen what it runs under.
     settingSources: [],
     systemPrompt: { type: 'preset', preset: 'claude_code', append: aboutClaude(start, environment) },

@@ -29,6 +29,15 @@ export function stepsOf(message: SDKMessage, toolNames: Map<string, string>): re
   return []
 }
 
+/** The next words that Claude itself says; what its subagents say is not for the chat. */
+export const wordsOf = (message: SDKMessage): string =>
+  message.type === 'stream_event' &&
+  message.parent_tool_use_id === null &&
+  message.event.type === 'content_block_delta' &&
+  message.event.delta.type === 'text_delta'
+    ? message.event.delta.text
+    : ''
+
 const step = (kind: Step['kind'], text: string): Step[] => (text === '' ? [] : [{ type: 'step', kind, text }])
 
 const textOf = (blocks: readonly { type: string; text?: unknown }[]): string =>

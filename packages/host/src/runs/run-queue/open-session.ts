@@ -50,7 +50,7 @@ export function openSession(
     },
     uses(tool) {
       if (job !== undefined) return
-      options.liveTexts?.breakOff(folder)
+      options.liveTexts?.uses(group, tool)
       options.progress?.working(group, tool)
     },
     writes: words => (job === undefined ? options.liveTexts?.grow(group, words) : undefined),

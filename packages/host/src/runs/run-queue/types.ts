@@ -69,7 +69,7 @@ export interface RunQueueOptions {
   /** what platforms show of an agent at work; left out: nothing */
   progress?: Pick<Progress, 'working' | 'over' | 'replacing'>
   /** what people see of what an agent is writing; left out: nothing */
-  liveTexts?: Pick<LiveTexts, 'grow' | 'breakOff' | 'over'>
+  liveTexts?: Pick<LiveTexts, 'grow' | 'uses' | 'over'>
   log: Logger
   now(): number
 }

@@ -157,7 +157,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
   const canWrite = useMay('approver') && room.writable
   const isAdmin = useMay('admin')
   const largest = status?.attachment_bytes ?? 0
-  const liveText = chats.liveTexts.get(room.jid)
+  const live = chats.liveTexts.get(room.jid)
 
   const toEnd = useCallback(() => {
     if (log.current) log.current.scrollTop = log.current.scrollHeight
@@ -169,7 +169,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
   const toBox = useCallback(() => box.current?.focus({ preventScroll: true }), [])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is shown has grown
-  useLayoutEffect(grown, [entries, outgoing, liveText, chats.typing, grown])
+  useLayoutEffect(grown, [entries, outgoing, live, chats.typing, grown])
   useEffect(() => {
     // A keyboard that comes up by itself hides the chat on a phone.
     if (matchMedia('(hover: hover)').matches) toBox()
@@ -267,7 +267,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
           {sending.map(message => (
             <OutgoingView key={message.id} message={message} />
           ))}
-          {liveText !== undefined && <LiveTextView text={liveText} assistant={assistant} />}
+          {live && live.text !== '' && <LiveTextView text={live.text} assistant={assistant} />}
         </ol>
         {canWrite && room.trigger !== null && sending.length === 0 && last?.status === 'context' && (
           <NotCalled room={room} trigger={room.trigger} assistant={assistant} />
@@ -278,7 +278,7 @@ function Conversation({ room, chats, isListOpen, toggleList }: ConversationProps
             <i />
             <i />
           </span>
-          <span>{assistant} is writing</span>
+          <span>{live?.tool ? `${assistant} uses ${visible(live.tool)}` : `${assistant} is writing`}</span>
           {canWrite && (
             <button type="button" className="quiet" onClick={() => say(room, '/stop')}>
               Stop

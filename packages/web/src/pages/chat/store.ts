@@ -24,13 +24,15 @@ export interface Outgoing {
   failed: string | undefined
 }
 
+type LiveText = Extract<ChatEvent, { kind: 'live_text' }>
+
 export interface ChatState {
   status: ChatStatus | undefined
   /** undefined: not known yet */
   rooms: readonly Room[] | undefined
   typing: ReadonlySet<string>
-  /** what agents are writing, by chat; no messages yet */
-  liveTexts: ReadonlyMap<string, string>
+  /** what agents are writing and use, by chat; no messages yet */
+  liveTexts: ReadonlyMap<string, Pick<LiveText, 'text' | 'tool'>>
   unread: ReadonlyMap<string, number>
   /** the chat that is shown */
   jid: string | undefined
@@ -175,7 +177,7 @@ function onEvent(event: ChatEvent): void {
     case 'hello':
       become({
         typing: new Set(event.typing),
-        liveTexts: new Map(event.live_texts.map(({ jid, text }) => [jid, text])),
+        liveTexts: new Map(event.live_texts.map(live => [live.jid, live])),
       })
       loadStatus().catch(ignore)
       if (!event.complete || state.rooms === undefined) loadAll().catch(ignore)
@@ -200,10 +202,12 @@ function onEvent(event: ChatEvent): void {
 
 function withLiveText(
   texts: ChatState['liveTexts'],
-  { jid, from, text }: Extract<ChatEvent, { kind: 'live_text' }>,
+  { jid, from, text, tool }: LiveText,
 ): ChatState['liveTexts'] {
-  const whole = (texts.get(jid) ?? '').slice(0, from) + text
-  return whole === '' ? without(texts, jid) : new Map([...texts, [jid, whole]])
+  const whole = (texts.get(jid)?.text ?? '').slice(0, from) + text
+  return whole === '' && tool === null
+    ? without(texts, jid)
+    : new Map([...texts, [jid, { text: whole, tool }]])
 }
 
 /** The sign that there is no connection says it already, and the next hello brings it. */
