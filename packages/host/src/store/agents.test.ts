@@ -545,6 +545,21 @@ describe('an occurrence', () => {
   })
 })
 
+test('a group that names ever other models gets no more than so many rows a day, and all is counted', () => {
+  const { agents } = open()
+  const of = (model: string) =>
+    agents.addUsage({
+      ...{ group: 'a', day: '2026-01-01', model, requests: 1 },
+      ...{ inputTokens: 1, outputTokens: 0, cachedTokens: 0 },
+    })
+  for (let i = 0; i < 60; i++) of(`m${i}`)
+  for (let i = 0; i < 60; i++) of(`m${i}`)
+  const rows = agents.usage({})
+  expect(rows).toHaveLength(51)
+  expect(rows.find(({ model }) => model === 'm49')).toMatchObject({ requests: 2 })
+  expect(rows.find(({ model }) => model === '')).toMatchObject({ requests: 20, inputTokens: 20 })
+})
+
 test('usage is added up per group, day and model', () => {
   const testbed = open()
   const used = {

@@ -10,6 +10,8 @@ import { tableOf } from './table.ts'
 import type { Threads } from './threads.ts'
 
 const usageTable = tableOf('usage', usageSchema)
+/** of a group; agents name them, and some servers answer to any name. Others are counted together, without a name. */
+const modelsADay = 50
 
 /** Inside one transaction. */
 export interface SessionTransaction {
@@ -105,15 +107,18 @@ export function createAgentTables(
         return true
       }),
     addUsage: usage =>
-      atomically(
-        () =>
-          void sql(
-            `${usageTable.insert} ON CONFLICT (group_folder, day, model) DO UPDATE SET
-             requests = requests + excluded.requests, input_tokens = input_tokens + excluded.input_tokens,
-             output_tokens = output_tokens + excluded.output_tokens,
-             cached_tokens = cached_tokens + excluded.cached_tokens`,
-          ).run(...usageTable.values(usage)),
-      ),
+      atomically(() => {
+        const others = sql(
+          "SELECT count(*) AS count FROM usage WHERE group_folder = ? AND day = ? AND model NOT IN (?, '')",
+        ).get(usage.group, usage.day, usage.model)
+        const model = Number(others?.count) < modelsADay ? usage.model : ''
+        sql(
+          `${usageTable.insert} ON CONFLICT (group_folder, day, model) DO UPDATE SET
+           requests = requests + excluded.requests, input_tokens = input_tokens + excluded.input_tokens,
+           output_tokens = output_tokens + excluded.output_tokens,
+           cached_tokens = cached_tokens + excluded.cached_tokens`,
+        ).run(...usageTable.values({ ...usage, model }))
+      }),
     usage({ group, since }) {
       const { text, values } = where({ 'group_folder = ?': group, 'day >= ?': since })
       return sql(`SELECT * FROM usage ${text} ORDER BY day, group_folder, model`)
