@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { findProgram } from '../../host/src/base/programs.ts'
@@ -23,10 +25,19 @@ const attempt = missing === undefined || process.env.CI === 'true' ? test : test
 
 afterAll(closeBrowser)
 
-async function openChat(sandbox: string, environment: Record<string, string> = {}) {
+async function openChat(sandbox: string, environment: Record<string, string> = {}, agents: object = {}) {
   const installation = await openInstallation({
     sandbox,
-    environment: () => ({ HATCHWAY_WEB_ENABLED: 'yes', HATCHWAY_WEB_PORT: '0', ...environment }),
+    environment(home) {
+      const file = join(home, 'hatchway.config.mjs')
+      writeFileSync(file, `export default ${JSON.stringify({ agents })}`)
+      return {
+        HATCHWAY_CONFIG: file,
+        HATCHWAY_WEB_ENABLED: 'yes',
+        HATCHWAY_WEB_PORT: '0',
+        ...environment,
+      }
+    },
   })
   const printed = () => /http:\/\/\S+\?token=\S+/.exec(installation.daemon()?.output() ?? '')?.[0]
   await until(async () => printed() !== undefined)
@@ -135,6 +146,36 @@ describe(`The chat in a browser${missing === undefined ? '' : ` (needs ${missing
     ).toBe(0)
     expect(await page.title()).toBe('Main · Hatchway')
     await shoot(page, 'markup')
+    expect(problems).toEqual([])
+  })
+
+  attempt('stops an agent at work, and so does the page of its run', async () => {
+    const { installation, link } = await openChat(
+      'bubblewrap',
+      {},
+      { driver: 'command', command: ['/bin/sh', '-c', 'cat; sleep 1000'] },
+    )
+    const { context, problems } = await openProfile()
+    const page = await enterChat(context, link)
+    const stopped = from(page, 'other').filter({ hasText: 'Stopped by Operator.' })
+    const stop = (place: Page) => place.getByRole('button', { name: 'Stop', exact: true })
+    await say(page, 'go on for ever')
+    await stop(page).waitFor()
+    await shoot(page, 'stop')
+    await stop(page).click()
+    await stopped.waitFor()
+    await stop(page).waitFor({ state: 'hidden' })
+
+    await say(page, 'and again')
+    await stop(page).waitFor()
+    const [run] = (await installation.runs()).filter(({ status }) => status === 'running')
+    const runPage = await context.newPage()
+    await runPage.goto(new URL(`#/runs/${run?.id}`, new URL('/', link)).href)
+    await stop(runPage).click()
+    await stopped.nth(1).waitFor()
+    await stop(page).waitFor({ state: 'hidden' })
+    await runPage.getByText('Operator stopped the turn.').nth(1).waitFor()
+    await shoot(runPage, 'stopped-run')
     expect(problems).toEqual([])
   })
 
