@@ -21,7 +21,7 @@ export const scheduleInputs = {
   cron: text('expression', 'run by a cron expression'),
   every: parsed('time', 'run at an interval such as 30s, 10m, 2h, 1d', interval),
   at: text('time', 'run once, at a time in ISO 8601'),
-  zone: text('name', 'the time zone of the schedule (default: the configured one)'),
+  zone: text('name', 'the time zone of the schedule (default: the group’s, or else the configured one)'),
 }
 
 export interface Schedule {

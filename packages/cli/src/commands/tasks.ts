@@ -51,7 +51,7 @@ const upcomingColumns: Column<UpcomingAnswer[number]>[] = [
 const id = required('the task’s id, from tasks list')
 const context = choice('mode', 'continue the group’s conversation, or start without it', contextModes)
 const aboutScript = 'a shell script that runs first, and decides whether the agent runs'
-const aboutModel = 'another model for Claude'
+const aboutModel = 'another model for this task, for Claude and the assistant'
 
 const add = call('add', 'schedule a task', {
   example:

@@ -27,7 +27,7 @@ function channels({ checkup, lockOwner }: DoctorContext): Finding[] {
       ? good('channels', 'Every group’s chat is reached.')
       : warning(
           'channels',
-          `No channel reaches the chats of ${some(unreached)}: what their agents say is in the console and the log only. Give them a chat that a channel reaches; see docs/agents.md.`,
+          `No channel reaches the chats of ${some(unreached)}: what their agents say is in the console and the log only. Give them a chat that a channel reaches; see docs/channels/README.md.`,
         ),
     ...checkup.channel_problems.flatMap(({ channel, problem }) => {
       const users = only(channel)

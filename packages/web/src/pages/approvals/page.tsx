@@ -132,8 +132,8 @@ function Rules() {
       <h2>Allowed always</h2>
       {value?.length === 0 && (
         <p className="hint">
-          Nothing is. With «Allow always…» exactly one thing, or one tool, can be allowed until it is revoked
-          here.
+          There are no rules. «Allow always…» on a card allows one exact action, or one tool, until the rule
+          is revoked here.
         </p>
       )}
       <ul className="lines">

@@ -37,7 +37,7 @@ export function ConnectModel({ done }: { done: () => void }) {
       )}
       {answer?.found.length === 0 && (
         <p>
-          None is found. Start Ollama, LM Studio, llama.cpp or vLLM on the host, or set a key such as{' '}
+          No models found. Start Ollama, LM Studio, llama.cpp or vLLM on the host, or set a key such as{' '}
           <code>ANTHROPIC_API_KEY</code> where Hatchway runs and restart it.
         </p>
       )}

@@ -15,7 +15,7 @@ import { dayOf, UsageChart } from './usage-chart.tsx'
 export function ModelsPage() {
   const mayChange = useMay('admin')
   return (
-    <PageFrame title="Models" hint="What agents ask, and how much of it they use">
+    <PageFrame title="Models" hint="The models that agents ask, and how much they use of them">
       {mayChange && (
         <section className="box">
           <h2>Found on this host</h2>
@@ -80,13 +80,13 @@ function UsageSection() {
       </div>
       <Waiting value={value} error={error} />
       {value && series.length === 0 && (
-        <Empty icon="models" title="No model was asked">
-          <p>What agents use of models in these days is shown here.</p>
+        <Empty icon="models" title="No model requests">
+          <p>No agent asked a model in this period.</p>
         </Empty>
       )}
       {series.length > 0 && measure === 'cost' && charted.series.length === 0 && (
         <p className="hint">
-          No price is known for these models. Prices are in <code>usage.prices</code> of the configuration.
+          These models have no price. Set prices in <code>usage.prices</code> of the configuration.
         </p>
       )}
       {charted.series.length > 0 && <UsageChart charted={charted} measure={measure} written={written} />}
