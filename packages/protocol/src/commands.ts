@@ -72,7 +72,7 @@ const scheduleTask = z
       .min(1)
       .max(64)
       .optional()
-      .describe('IANA name; left out: the host’s configured zone'),
+      .describe('IANA name; left out: the group’s zone, or the host’s'),
     context_mode: contextModeSchema
       .default('group')
       .describe('with the group’s conversation, or in a fresh session'),
@@ -126,7 +126,12 @@ const scheduleHostJob = z.strictObject({
   command: text(10_000),
   schedule_type: scheduleTypeSchema,
   schedule_value: text(256),
-  timezone: z.string().min(1).max(64).optional().describe('IANA name; left out: the host’s configured zone'),
+  timezone: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('IANA name; left out: the group’s zone, or the host’s'),
   cwd: z.string().max(4096).optional().describe('one of the directories that the configuration allows'),
   user: z.string().min(1).max(64).optional().describe('one of the users that the configuration allows'),
   timeout_seconds: z.number().int().min(1).max(86_400).default(600),

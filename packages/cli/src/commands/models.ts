@@ -64,6 +64,6 @@ export default family('models', 'list, find and choose the models that agents as
   call('forget', 'forget the model that was chosen with use, or in the console', {
     example: '',
     call: (client, api) => client.delete('/models/chosen', api.removedAnswer),
-    print: ({ removed }) => (removed ? 'What the configuration says counts again.' : 'No model was chosen.'),
+    print: ({ removed }) => (removed ? 'No model is chosen any more.' : 'No model was chosen.'),
   }),
 ])

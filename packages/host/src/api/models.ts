@@ -7,7 +7,7 @@ import { keyOf, keyProblem, modelOf, modelsInUse, sentenceOf } from '../runs/mod
 import { chosenModelAnswer, foundModelsAnswer, limitsAnswer, modelsAnswer, removedAnswer } from './answers.ts'
 import { ApiError } from './failure.ts'
 import type { Host, HostContext } from './host.ts'
-import { type Route, routesOf } from './route.ts'
+import { type Route, routesOf, unavailable } from './route.ts'
 
 const route = routesOf<HostContext>('models')
 
@@ -57,7 +57,10 @@ export const modelRoutes: readonly Route<HostContext>[] = [
     }),
     answer: limitsAnswer,
     handle({ host }, { body }) {
-      host.agents()?.meter.raise(body.group, body.factor)
+      const agents = host.agents()
+      if (!agents)
+        throw unavailable('Only a daemon that runs agents raises limits. Start it with hatchway up.')
+      agents.meter.raise(body.group, body.factor)
       return limitsOf(host)
     },
   }),

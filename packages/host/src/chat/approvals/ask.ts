@@ -2,6 +2,7 @@ import { type Group, type Refusal, refusal } from '@hatchway/protocol'
 import { refused } from '../../base/outcome.ts'
 import { isStorageFailure } from '../../base/storage-failure.ts'
 import { quoted } from '../../base/visible-text.ts'
+import { zoneOf } from '../../config.ts'
 import { digestOf, type Held } from '../../guard/guard.ts'
 import { hostMessage } from '../../store/text-message.ts'
 import type { ApprovalRow, RequestRow } from '../../store/types.ts'
@@ -61,7 +62,7 @@ export function createAsk(options: ApprovalsOptions, requests: HeldRequests): Ap
       closedAt: null,
     }
     const home = options.homeOf(group.folder, row.jid)
-    const about = { deciders: deciders(config, group.folder, home), timezone: config.timezone }
+    const about = { deciders: deciders(config, group.folder, home), timezone: zoneOf(config, group.folder) }
     const whose = row.jid === group.jid ? '' : `For the group ${quoted(group.folder)}. `
     const text = `${whose}${textOfApproval(row, about)}`
     store.transaction(transaction => {

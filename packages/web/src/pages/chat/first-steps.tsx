@@ -38,7 +38,7 @@ function Steps({ dismiss }: { dismiss: () => void }) {
       name: 'Connect a model',
       isDone: overview.value.status.model_ready,
       action: (
-        <button type="button" className="small" onClick={() => setAsked(true)}>
+        <button type="button" className="small" aria-label="Choose a model" onClick={() => setAsked(true)}>
           Choose
         </button>
       ),
@@ -47,7 +47,7 @@ function Steps({ dismiss }: { dismiss: () => void }) {
       name: 'Connect a chat app',
       isDone: channels.value.some(({ added }) => added),
       action: (
-        <a className="button small" href={hrefOf('channels')}>
+        <a className="button small" aria-label="Choose a chat app" href={hrefOf('channels')}>
           Choose
         </a>
       ),
