@@ -54,6 +54,14 @@ export class TooLarge extends Error {
   override name = 'TooLarge'
 }
 
+/** What went wrong after the server had begun: whatever it was, the call must not pass for one that never got there. */
+export class FailedUnderway extends Error {
+  override name = 'FailedUnderway'
+  constructor(cause: unknown) {
+    super('failed after it had begun', { cause })
+  }
+}
+
 const longest = 1000
 /** Nothing, or not all, of what was asked has got there. */
 const notReached = new Set([
@@ -77,6 +85,10 @@ export function failureOf(error: unknown, library: typeof Library): Failure {
     begun: 'yes',
     ...rest,
   })
+  if (error instanceof FailedUnderway) {
+    const failure = failureOf(error.cause, library)
+    return failure.begun === 'no' ? { ...failure, begun: 'perhaps' } : failure
+  }
   if (causes(error).some(cause => cause instanceof TooLarge)) return tooLarge
   if (error instanceof library.ProtocolError) {
     if (error.code === tooLargeCode) return tooLarge

@@ -2,6 +2,7 @@ import type { Client, RequestOptions } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import { pause } from '../../base/pause.ts'
 import { ServiceRefusal } from '../../services/define.ts'
+import { FailedUnderway } from './failure.ts'
 
 /**
  * A tool that runs as a task: the call is answered with a task, which is asked about until it is over, and then for its
@@ -53,7 +54,7 @@ export async function callAsTask(
     return await client.request({ method: 'tasks/result', params: { taskId } }, resultSchema, options)
   } catch (error) {
     if (task.status === 'working' || task.status === 'input_required') void cancel(client, taskId)
-    throw error
+    throw error instanceof ServiceRefusal ? error : new FailedUnderway(error)
   }
 }
 
