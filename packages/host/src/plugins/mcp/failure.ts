@@ -25,7 +25,7 @@ const answerTo = (id: number | string, code: number, message: string): JSONRPCEr
   error: { code, message },
 })
 
-export const answeredTooLarge = (id: number) => answerTo(id, tooLargeCode, 'too large')
+export const answeredTooLarge = (id: number | string) => answerTo(id, tooLargeCode, 'too large')
 export const brokenOff = (id: number | string) => answerTo(id, brokenOffCode, 'broken off')
 
 /** A conversation could not be opened, and why; continues "the server …". Agents are told no more than that. */

@@ -65,6 +65,8 @@ test('what consists of too many small parts, or is no answer, stays as it is, an
   const { files, options } = folder()
   const many = { content: Array.from({ length: 5000 }, () => ({ type: 'text', text: 'small' })) }
   expect(await withinLimit(many, options)).toEqual(many)
+  const numbers = { content: Array.from({ length: 20_000 }, () => 1) }
+  expect(await withinLimit(numbers, options)).toBe(numbers)
   const strange = { content: 'x'.repeat(20_000) }
   expect(await withinLimit(strange, options)).toBe(strange)
   expect(files.size).toBe(0)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { roughSize } from '../../services/answer.ts'
+import { mostItems } from './bounds.ts'
 
 /**
  * An answer that is larger than may be told comes as files in the group's folder: the largest parts first, until the rest
@@ -36,6 +37,8 @@ const mostFiles = 50
 const spareBytes = 1024
 
 export async function withinLimit(answer: Answer, options: OverflowOptions): Promise<Answer> {
+  // The session lets no such answer through; here each item is parsed, and must not be if one comes another way.
+  if (Array.isArray(answer.content) && answer.content.length > mostItems) return answer
   // Writing what is nested too deeply would end in a stack overflow; it is refused later.
   if (!Array.isArray(answer.content) || roughSize(answer, Number.POSITIVE_INFINITY) === 'too deep')
     return answer

@@ -2,6 +2,7 @@ import type * as Library from '@modelcontextprotocol/client'
 import type { Client } from '@modelcontextprotocol/client'
 import type { Logger } from 'pino'
 import { z } from 'zod'
+import { boundAnswer } from './bounds.ts'
 import { failureOf, NotOpened } from './failure.ts'
 import { type Line, type LineOptions, openLine } from './line.ts'
 import { offersOf } from './offers.ts'
@@ -64,6 +65,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   let heard = 0
   transport.onmessage = (message, extra) => {
     heard++
+    boundAnswer(message)
     onmessage?.(message, extra)
   }
   const client = new library.Client(
