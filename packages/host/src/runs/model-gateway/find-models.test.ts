@@ -113,6 +113,17 @@ test('a list that does not end is not read to its end', async () => {
   expect(await listOf(slow, 50)).toMatchObject({ problem: { cause: 'unreachable' } })
 })
 
+test('of a long list only the beginning is looked at, and an item that is none ends it there', async () => {
+  const answering = (list: object) => serve((_, response) => response.end(JSON.stringify(list)))
+  const good = Array.from({ length: 1000 }, (_, number) => ({ id: `m${number}` }))
+  const endless = Array.from({ length: 100_000 }, () => 1)
+  expect(await listOf(await answering({ data: [...good, ...endless] }))).toMatchObject({
+    models: good.map(({ id }) => ({ name: id })),
+  })
+  expect(await listOf(await answering({ data: endless }))).toEqual({ models: undefined })
+  expect(await listOf(await answering({ models: endless }))).toEqual({ models: undefined })
+})
+
 test('names that are none are left out', async () => {
   const { url } = await serveList([
     { id: 'good' },

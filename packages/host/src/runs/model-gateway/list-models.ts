@@ -28,18 +28,17 @@ const instant = z
   .transform(at => (typeof at === 'number' ? at : Date.parse(at) / 1000))
   .catch(0)
 
+/** What is wrong with an item takes a hundred times its room to say: items are parsed one by one, and only so many. */
 const listSchema = z.union([
-  z.object({
-    data: z.array(
-      z.looseObject({
-        id: z.unknown().optional(),
-        created: instant.optional(),
-        created_at: instant.optional(),
-      }),
-    ),
-  }),
-  z.object({ models: z.array(z.looseObject({ name: z.unknown().optional() })) }),
+  z.object({ data: z.array(z.unknown()) }),
+  z.object({ models: z.array(z.unknown()) }),
 ])
+const modelSchema = z.looseObject({
+  id: z.unknown().optional(),
+  name: z.unknown().optional(),
+  created: instant.optional(),
+  created_at: instant.optional(),
+})
 
 export async function listModels(model: ChosenModel, key: string, mostMs: number): Promise<ModelList> {
   const isGoogle = model.apis.every(api => api === 'generate')
@@ -99,15 +98,16 @@ function modelsIn(said: Buffer): ListedModel[] | undefined {
     if (error instanceof SyntaxError || error instanceof z.ZodError) return undefined
     throw error
   }
-  const given =
-    'data' in list
-      ? list.data.map(({ id, created, created_at }) => ({ name: id, at: created ?? created_at ?? 0 }))
-      : list.models.map(({ name }) => ({
-          name: typeof name === 'string' ? name.replace(/^models\//, '') : name,
-          at: 0,
-        }))
-  return given.slice(0, mostModels).flatMap(({ name, at }) => {
-    const read = nameSchema.safeParse(name)
-    return read.success ? [{ name: read.data, at: Number.isFinite(at) ? at : 0 }] : []
-  })
+  const found: ListedModel[] = []
+  for (const item of ('data' in list ? list.data : list.models).slice(0, mostModels)) {
+    const { data } = modelSchema.safeParse(item)
+    if (!data) return undefined
+    const { id, name, created, created_at } = data
+    const isData = 'data' in list
+    const given = isData ? id : typeof name === 'string' ? name.replace(/^models\//, '') : undefined
+    const at = isData ? (created ?? created_at ?? 0) : 0
+    const read = nameSchema.safeParse(given)
+    if (read.success) found.push({ name: read.data, at: Number.isFinite(at) ? at : 0 })
+  }
+  return found
 }
