@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Lent } from './lending.ts'
 import type { LentServer } from './settings.ts'
 
 /**
@@ -49,11 +50,7 @@ const isLoopback = (url: string): boolean =>
 const hintsSchema = z.object({
   name: z.string().min(1).max(1024),
   annotations: z
-    .object({
-      readOnlyHint: z.boolean().optional().catch(undefined),
-      destructiveHint: z.boolean().optional().catch(undefined),
-      openWorldHint: z.boolean().optional().catch(undefined),
-    })
+    .object({ openWorldHint: z.boolean().optional().catch(undefined) })
     .optional()
     .catch(undefined),
 })
@@ -81,17 +78,20 @@ interface Labelled {
 
 const yesOrNo = (value: boolean): 'yes' | 'no' => (value ? 'yes' : 'no')
 
-/** Each tool that was listed is named, so what the server lists later is not lent before somebody has looked at it. */
-export function labelsFor(answers: Answers, listed: readonly unknown[]): Labelled {
-  const tools = listed.flatMap(tool => {
-    const { data } = hintsSchema.safeParse(tool)
-    if (!data) return []
-    const { readOnlyHint = false, destructiveHint = true, openWorldHint = false } = data.annotations ?? {}
-    const isHarmless = readOnlyHint || (!destructiveHint && !answers.internet)
-    const labels: Labelled['labels'] = { dangerous_writes: yesOrNo(!isHarmless) }
+/**
+ * From the tools as they are shown and lent, not from the list of the server: a tool that is listed twice cannot be shown
+ * with the hints of one entry and kept with those of the other. Each is named, so what the server lists later is not lent
+ * before somebody has looked at it.
+ */
+export function labelsFor(
+  answers: Answers,
+  shown: readonly Pick<Lent, 'remoteName' | 'annotations'>[],
+): Labelled {
+  const tools = shown.map(({ remoteName, annotations: { readOnlyHint = false, openWorldHint = false } }) => {
+    const labels: Labelled['labels'] = { dangerous_writes: yesOrNo(!readOnlyHint) }
     if (openWorldHint && !answers.internet)
       Object.assign(labels, { public_source: 'yes', public_sink: 'yes' })
-    return [[data.name, { labels }] as const]
+    return [remoteName, { labels }] as const
   })
   return {
     labels: {

@@ -201,7 +201,8 @@ export function createManager(options: ManagerOptions): LentServerManager {
         }
         const tools = trials.get(name)?.tools ?? []
         trials.delete(name)
-        const labelled = labelsFor(answers, tools)
+        const shown = lendingOf(name, wanted.settings, tools).tools
+        const labelled = labelsFor(answers, shown)
         const settings = {
           ...wanted.settings,
           labels: labelled.labels,
@@ -258,16 +259,13 @@ export function createManager(options: ManagerOptions): LentServerManager {
   }
 }
 
-/** Those of the tools that whoever adds the server wants to lend, with their labels. */
+/** Those of the tools that were shown, with their labels, and with what was said of them. */
 function chosenFrom(
   { tools: wanted }: LentServer,
-  { tools: listed }: ReturnType<typeof labelsFor>,
+  { tools: shown }: ReturnType<typeof labelsFor>,
 ): LentServer['tools'] {
   const settings = wanted === undefined || Array.isArray(wanted) ? {} : wanted
-  const names = wanted && new Set(Array.isArray(wanted) ? wanted : Object.keys(wanted))
   return Object.fromEntries(
-    Object.entries(listed)
-      .filter(([name]) => names?.has(name) ?? true)
-      .map(([name, labelled]) => [name, { ...settings[name], ...labelled }]),
+    Object.entries(shown).map(([name, labelled]) => [name, { ...settings[name], ...labelled }]),
   )
 }
