@@ -153,7 +153,7 @@ const trustLabels = z.object({
 const lentServerAnswer = z
   .object({
     name: z.string(),
-    where: z.string().describe('its address, or its program; at the host with its arguments'),
+    where: z.string().describe('its origin, or its program; at the host the whole address, or all arguments'),
     added: z.boolean().describe('with `mcp add`; if not, it is in the configuration'),
     groups: z.union([z.enum(['all', 'main']), z.array(z.string())]),
     labels: trustLabels,

@@ -138,7 +138,10 @@ function httpFailure(
   message: string,
   failed: (text: string, rest?: Partial<Failure>) => Failure,
 ): Failure {
-  const redirect = /Redirect (?:to|from) [^;]{1,300}/.exec(message)?.[0]
+  // Without paths: a key may be in them, and whoever may look at the console reads this.
+  const redirect = /Redirect (?:to|from) [^;]{1,300}/
+    .exec(message)?.[0]
+    .replaceAll(/(https?:\/\/)(?:[^\s/?#]*@)?([^\s/?#]+)\S*/g, '$1$2')
   if (redirect !== undefined)
     return failed('redirects to somewhere else', { connection: 'lost', detail: `${redirect}.` })
   switch (status) {

@@ -73,12 +73,15 @@ describe('headers', () => {
     async status => {
       const other = await serveHttp(properly)
       const { url } = await serveHttp(({ response }) => {
-        response.writeHead(status, { location: other.url }).end()
+        response.writeHead(status, { location: `${other.url}/k-e-y?token=k-e-y` }).end()
         return true
       })
       const rig = lend({ url, headers }, {}, environment)
+      // Of the address only the origin: its path may hold a key, and viewers read this.
       await rig.until(({ text }) =>
-        text.startsWith(`It redirects to somewhere else.\nRedirect to ${other.url}`),
+        text.startsWith(
+          `It redirects to somewhere else.\nRedirect to ${new URL(other.url).origin} not followed.`,
+        ),
       )
       expect(other.seen).toEqual([])
     },

@@ -32,12 +32,9 @@ function shown(
   }
 }
 
-/** Arguments and queries may hold keys; whoever is at the host may read the files anyway. */
+/** Arguments, paths and queries may hold keys; whoever is at the host may read the files anyway. */
 function whereOf({ url, command = [], args = [] }: ListedServer['settings'], isAtHost: boolean): string {
-  if (url !== undefined) {
-    const { origin, pathname } = new URL(url)
-    return isAtHost ? url : `${origin}${pathname}`
-  }
+  if (url !== undefined) return isAtHost ? url : new URL(url).origin
   const words = [command, args].flat()
   return isAtHost ? words.join(' ') : (words[0] ?? '')
 }
