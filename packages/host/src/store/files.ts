@@ -12,11 +12,15 @@ export interface FileStore {
   total(group: string): number
   /**
    * Forgets a group's oldest files until the rest has so many bytes, and tells so in their messages. What is not
-   * delivered or not said yet stays. The ids of those that are forgotten.
+   * delivered or not said yet stays. Those that are forgotten.
    */
-  trim(group: string, bytes: number): readonly string[]
-  /** forgets files whose message is forgotten, and those from before this time that nobody has said */
-  prune(before: number): void
+  trim(group: string, bytes: number): readonly FileRow[]
+  /**
+   * Forgets files whose message is forgotten, and those from before this time that nobody has said. Of those that were
+   * left for agents it tells, because no sweep finds them in the groups' folders.
+   */
+  prune(before: { unsaid: number; left: number }): readonly FileRow[]
+  remove(id: string): void
 }
 
 /** Inside one transaction. */
@@ -30,6 +34,8 @@ export interface FileTable {
 }
 
 const unsaid = `direction = 'in' AND message IS NULL`
+/** for the group's agent alone, in its folder: no message has it, and the host no copy */
+const left = `direction = 'out' AND message IS NULL`
 const undelivered = `direction = 'out' AND EXISTS
   (SELECT 1 FROM messages WHERE messages.id = files.message AND messages.status = 'pending')`
 
@@ -57,32 +63,36 @@ export function createFileTable({ sql, atomically }: Connection): FileTable {
       total,
       trim: (group, bytes) =>
         atomically(() => {
-          const forgotten: string[] = []
-          let left = total(group)
-          if (left <= bytes) return forgotten
+          const forgotten: FileRow[] = []
+          let taken = total(group)
+          if (taken <= bytes) return forgotten
           const oldest = sql(
             `SELECT * FROM files WHERE group_folder = ? AND NOT (${unsaid}) AND NOT (${undelivered})
              ORDER BY created_at, id`,
           ).all(group)
           for (const file of oldest.map(fileTable.from)) {
-            if (left <= bytes) break
+            if (taken <= bytes) break
             markGone(file)
             sql('DELETE FROM files WHERE id = ?').run(file.id)
-            forgotten.push(file.id)
-            left -= file.bytes
+            forgotten.push(file)
+            taken -= file.bytes
           }
           return forgotten
         }),
       prune: before =>
-        atomically(
-          () =>
-            void sql(
-              `DELETE FROM files WHERE (${unsaid} AND created_at < ?)
-               OR (direction = 'out' AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.id = files.message))
-               OR (direction = 'in' AND message IS NOT NULL
-                   AND NOT EXISTS (SELECT 1 FROM incoming WHERE incoming.id = files.message))`,
-            ).run(before),
-        ),
+        atomically(() => {
+          const old = sql(`SELECT * FROM files WHERE ${left} AND created_at < ?`).all(before.left)
+          sql(
+            `DELETE FROM files WHERE (${unsaid} AND created_at < ?)
+             OR (${left} AND created_at < ?)
+             OR (direction = 'out' AND message IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.id = files.message))
+             OR (direction = 'in' AND message IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM incoming WHERE incoming.id = files.message))`,
+          ).run(before.unsaid, before.left)
+          return old.map(fileTable.from)
+        }),
+      remove: id => atomically(() => void sql('DELETE FROM files WHERE id = ?').run(id)),
     },
   }
 }

@@ -9,6 +9,7 @@ import type { Owners } from '../../base/owners.ts'
 import type { Work } from '../../commands/service-tools.ts'
 import type { Config } from '../../config.ts'
 import { ServiceRefusal } from '../../services/define.ts'
+import { headBytes, typeOf } from '../../store/attachment-type.ts'
 import type { Attachment, FileRow, Store } from '../../store/types.ts'
 import { createAttachmentFiles } from './file-store.ts'
 import { attachmentsDirectory, putInFolder, removeFromFolder } from './give.ts'
@@ -31,7 +32,10 @@ export interface Attachments {
     group: Group,
     ids: readonly string[],
   ): Promise<{ attachments: readonly Attachment[]; takeBack(): void }>
-  /** puts into the group's folder what its agent is to have and no message has; where it finds it */
+  /**
+   * Puts into the group's folder what its agent is to have and no message has; where it finds it. It counts as the
+   * group's other files do, and is removed after a week, or earlier if room is needed.
+   */
   leave(folder: string, name: string, content: Buffer): Promise<string>
   /** undefined: it is not kept, or its chat is not there */
   open(id: string): Promise<{ file: FileRow; handle: FileHandle } | undefined>
@@ -55,6 +59,10 @@ export interface AttachmentsOptions
 const sweepMs = 3_600_000
 /** what somebody had uploaded and not said */
 const unsaidMs = 86_400_000
+/** what an agent was given to read, and had time to move to where it wants to keep it */
+const leftMs = 7 * 86_400_000
+
+const isLeft = ({ direction, message }: FileRow): boolean => direction === 'out' && message === null
 
 export function createAttachments(options: AttachmentsOptions): Attachments {
   const { config, layout, store, owners, log, now } = options
@@ -64,8 +72,21 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
   const folderOf = (group: string) => join(layout.groups, group)
   let sweeping: NodeJS.Timeout | undefined
 
+  /** What is in the way there belongs to an agent, and must not keep the other files. */
+  const takeAway = (files: readonly FileRow[]) => {
+    for (const { id, name, group } of files) {
+      try {
+        removeFromFolder(folderOf(group), storedName(id, name))
+      } catch (error) {
+        log.warn({ err: error, group }, 'an old file in the group’s folder could not be removed')
+      }
+    }
+  }
+
   const makeRoom = async (group: string, bytes: number) => {
-    await fileStore.drop(store.files.trim(group, Math.max(0, space - bytes)))
+    const forgotten = store.files.trim(group, Math.max(0, space - bytes))
+    takeAway(forgotten.filter(isLeft))
+    await fileStore.drop(forgotten.filter(file => !isLeft(file)).map(({ id }) => id))
     if (store.files.total(group) + bytes > space) {
       throw new ServiceRefusal(
         'quota_exceeded',
@@ -76,7 +97,7 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
 
   const sweep = () => {
     try {
-      store.files.prune(now() - unsaidMs)
+      takeAway(store.files.prune({ unsaid: now() - unsaidMs, left: now() - leftMs }))
       fileStore.sweep(id => store.files.file(id) !== undefined)
     } catch (error) {
       log.error({ err: error }, 'old files could not be removed; it is tried again in an hour')
@@ -151,8 +172,28 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
       return { attachments, takeBack }
     },
     async leave(folder, name, content) {
-      const storedAs = storedName(randomBytes(4).toString('hex'), shownName(name))
-      await putInFolder(folderOf(folder), storedAs, Readable.from([content]), owners(folder))
+      const group = store.group(folder)
+      if (!group) throw new ServiceRefusal('not_found', 'This group is no longer there.')
+      const file = { id: randomBytes(12).toString('hex'), name: shownName(name) }
+      const bytes = content.length
+      const storedAs = storedName(file.id, file.name)
+      await makeRoom(folder, bytes)
+      // Before it is written: many at once are counted, and what a process that was killed had written is found.
+      const about = {
+        group: folder,
+        jid: group.jid,
+        direction: 'out',
+        message: null,
+        createdAt: now(),
+      } as const
+      store.files.insert({ ...file, ...about, type: typeOf(content.subarray(0, headBytes)), bytes })
+      try {
+        await putInFolder(folderOf(folder), storedAs, Readable.from([content]), owners(folder))
+      } catch (error) {
+        takeAway([{ ...file, ...about, type: '', bytes }])
+        store.files.remove(file.id)
+        throw error
+      }
       return [options.placeOf(folder), attachmentsDirectory, storedAs].join('/')
     },
     async open(id) {

@@ -18,14 +18,14 @@ export type Attachment = z.output<typeof attachmentSchema>
 /** left out where nothing goes along, as with nearly all messages */
 export const attachmentsSchema = z.array(attachmentSchema).readonly().optional()
 
-/** The host's copy of a file. */
+/** The host's copy of a file; or a file that is for the group's agent alone, and lies only in its folder. */
 export const fileSchema = attachmentSchema.omit({ path: true, gone: true }).extend({
   /** whose message it is, or to whom it is said */
   group: z.string(),
   /** of the chat it is seen in */
   jid: z.string(),
   direction: z.enum(['in', 'out']),
-  /** the message it goes along with; null: it was not said yet */
+  /** the message it goes along with; null: it was not said yet, or, if it goes out, it is for the agent alone */
   message: z.int().nullable(),
   createdAt: instant,
 })
