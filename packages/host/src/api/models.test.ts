@@ -1,7 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest'
+import type { IncomingHttpHeaders } from 'node:http'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { serveModelList } from '../../../testing/src/agents/model-server.ts'
 import { openHost } from '../assemble/host.ts'
 import { type Config, configFrom } from '../config.ts'
+import { keyOf, keyProblem, modelOf, sentenceOf } from '../runs/model-gateway/health.ts'
 import { createApi } from './app.ts'
 import { folder } from './testing.ts'
 
@@ -58,6 +60,35 @@ test('a model that was chosen is used at once and after a restart, until it is f
 
   const third = await open(config)
   expect(third.host.config.agents.driver).toBe('concierge')
+})
+
+test('a server that needs no key gets none of another server, neither when it is tried nor from a run', async () => {
+  const environment = { MODEL_API_KEY: 'sk-of-another-server' }
+  vi.stubEnv('MODEL_API_KEY', environment.MODEL_API_KEY)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const asked: IncomingHttpHeaders[] = []
+  const provider = await serveModelList(['qwen3:8b'], headers => asked.push(headers))
+  const config = configured(folder('models'))
+  const keyOfRun = ({ config }: { config: Config }) => keyOf(modelOf(config, environment), environment)
+  const first = await open(config)
+  await first.ask('POST', '/models/choose', { provider, name: 'qwen3:8b' })
+  expect(await first.ask('POST', '/models/try')).toMatchObject({
+    json: [{ key_variable: null, problem: null }],
+  })
+  expect(asked).toHaveLength(2)
+  expect(JSON.stringify(asked)).not.toContain(environment.MODEL_API_KEY)
+  expect(keyOfRun(first.host)).toBe('')
+  await first.stop()
+
+  const second = await open(config)
+  const model = modelOf(second.host.config, environment)
+  expect([keyOfRun(second.host), keyProblem(model, environment)]).toEqual(['', undefined])
+  expect(sentenceOf({ cause: 'key_refused' }, model)).toContain('name the model in the configuration')
+  await second.stop()
+
+  // Whoever names the server in the configuration means its key.
+  const third = await open(configured(folder('models'), { model: { provider, name: 'qwen3:8b' } }))
+  expect(keyOfRun(third.host)).toBe(environment.MODEL_API_KEY)
 })
 
 test('what the configuration names goes before what was chosen', async () => {

@@ -1,6 +1,12 @@
 import { folderSchema, refusal } from '@hatchway/protocol'
 import { z } from 'zod'
-import { chosenModel, type ModelSettings, modelProblems, modelSchema } from '../config/model.ts'
+import {
+  chosenAtRunTime,
+  chosenModel,
+  type ModelSettings,
+  modelProblems,
+  modelSchema,
+} from '../config/model.ts'
 import { type ProviderName, providerNames } from '../config/providers.ts'
 import { drivers } from '../runs/drivers.ts'
 import { keyOf, keyProblem, modelOf, modelsInUse, sentenceOf } from '../runs/model-gateway/health.ts'
@@ -96,7 +102,7 @@ async function choose(host: Host, wanted: { provider: ProviderName; name: string
   const refuse = (problem: string) => new ApiError(refusal('invalid_field', problem))
   const [wrong] = modelProblems(wanted)
   if (wrong) throw refuse(`model.${wrong.setting} ${wrong.problem} Set it in the configuration.`)
-  const model = chosenModel(wanted, process.env)
+  const model = chosenModel(chosenAtRunTime(wanted), process.env)
   const { speaks } = drivers[config.agents.driver]
   if (speaks && !speaks.some(api => model.apis.includes(api)))
     throw refuse(sentenceOf({ cause: 'api_missing', driver: config.agents.driver }, model))

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { z } from 'zod'
-import { type ModelSettings, modelFromText, modelProblems } from './model.ts'
+import { chosenAtRunTime, type ModelSettings, modelFromText, modelProblems } from './model.ts'
 import { configFiles } from './names.ts'
 import { pluginProblems } from './plugin-settings.ts'
 import { builtInProblems, type Config, type ConfigInput, configSchema } from './schema.ts'
@@ -90,7 +90,7 @@ export function withChangeableModel(given: Config): {
   return {
     config,
     use(model) {
-      config.model = model ?? given.model
+      config.model = model ? chosenAtRunTime(model) : given.model
       const { driver } = given.agents
       config.agents.driver = model && driver === 'concierge' ? 'assistant' : driver
       if (!known) return

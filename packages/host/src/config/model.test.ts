@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ConfigInput } from '../config.ts'
 import { loadConfig } from './load.ts'
-import { chosenModel } from './model.ts'
+import { chosenAtRunTime, chosenModel } from './model.ts'
 
 function configFile(text: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'hatchway-model-'))
@@ -65,6 +65,13 @@ test('the key is looked for where the provider’s other programs look', () => {
     'GOOGLE_API_KEY',
     'OPENAI_API_KEY',
   ])
+})
+
+test('a model that was chosen at run time has the key of its provider, or none', () => {
+  const environment = { MODEL_API_KEY: 'x', OPENAI_API_KEY: 'y' }
+  const variable = (provider: 'openai' | 'vllm') =>
+    chosenModel(chosenAtRunTime({ provider, name: 'm' }), environment).keyVariable
+  expect([variable('openai'), variable('vllm')]).toEqual(['OPENAI_API_KEY', ''])
 })
 
 test('settings without a provider mean what they meant before there were several', () => {

@@ -46,7 +46,10 @@ export const modelSchema = z.strictObject({
     .meta({ allowed: 'the name of a variable', otherwise: 'the provider’s usual one' }),
 })
 
-export type ModelSettings = z.output<typeof modelSchema>
+export type ModelSettings = z.output<typeof modelSchema> & {
+  /** it is asked without a key, whatever its usual variable holds; not in the configuration */
+  withoutKey?: true
+}
 export type ModelInput = string | z.input<typeof modelSchema>
 
 /** What is wrong with them together: a setting, and the rest of the sentence. */
@@ -68,7 +71,7 @@ export interface ChosenModel {
   title: string
   url: string
   name: string | undefined
-  /** where its key is, or would have to be */
+  /** where its key is, or would have to be; empty: it is sent none */
   keyVariable: string
   needsKey: boolean
   apis: readonly ModelApi[]
@@ -80,7 +83,7 @@ const anyApi = { title: 'the model API', apis: modelApis, keyHeader: undefined }
 
 /** What is known of a model’s settings, with the provider’s usual values. */
 export function chosenModel(settings: ModelSettings, environment: NodeJS.ProcessEnv): ChosenModel {
-  const { provider, name, url, keyVariable } = settings
+  const { provider, name, url, keyVariable, withoutKey } = settings
   const usual: Provider = providers[provider ?? 'anthropic']
   const { needsKey } = usual
   const isSet = (variable: string) => (environment[variable] ?? '').trim() !== ''
@@ -92,10 +95,19 @@ export function chosenModel(settings: ModelSettings, environment: NodeJS.Process
     keyHeader: usual.keyHeader,
     ...(provider === undefined ? anyApi : {}),
     url: provider === undefined ? (url ?? usual.url ?? '') : withoutVersion(url ?? usual.url ?? ''),
-    keyVariable: keyVariable ?? usual.keyVariables.find(isSet) ?? usual.keyVariables[0] ?? '',
+    keyVariable: withoutKey
+      ? ''
+      : (keyVariable ?? usual.keyVariables.find(isSet) ?? usual.keyVariables[0] ?? ''),
     needsKey: needsKey || (keyVariable !== undefined && provider !== undefined),
   }
 }
+
+/**
+ * A model as it is asked that was chosen while the host ran. Keys are not part of the choice: `MODEL_API_KEY` is somebody's
+ * for another server, and what listens on a usual port may be any program.
+ */
+export const chosenAtRunTime = (settings: ModelSettings): ModelSettings =>
+  providers[settings.provider ?? 'anthropic'].needsKey ? settings : { ...settings, withoutKey: true }
 
 /** Other programs want the address with its version, and people copy it. */
 const withoutVersion = (url: string): string => url.replace(/\/v1(beta)?\/?$/, '')

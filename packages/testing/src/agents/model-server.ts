@@ -1,13 +1,17 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { onTestFinished } from 'vitest'
 import { type ProviderName, providers } from '../../../host/src/config/providers.ts'
 
 /** A model server on the usual port of a provider that nobody else on this machine has; it only knows its list. */
-export async function serveModelList(names: readonly string[]): Promise<ProviderName> {
+export async function serveModelList(
+  names: readonly string[],
+  asked: (headers: IncomingHttpHeaders) => void = () => {},
+): Promise<ProviderName> {
   for (const provider of ['vllm', 'lmstudio', 'llamacpp', 'ollama'] as const) {
-    const server = createServer((_, response) =>
-      response.end(JSON.stringify({ data: names.map(id => ({ id })) })),
-    )
+    const server = createServer(({ headers }, response) => {
+      asked(headers)
+      response.end(JSON.stringify({ data: names.map(id => ({ id })) }))
+    })
     const isOpen = await new Promise<boolean>(done => {
       server.once('error', () => done(false))
       server.listen(Number(new URL(providers[provider].url ?? '').port), '127.0.0.1', () => done(true))

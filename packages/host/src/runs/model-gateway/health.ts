@@ -123,7 +123,7 @@ export const modelOf = (config: Config, environment: NodeJS.ProcessEnv, folder?:
 
 /** A line break at the end comes from the file that it was read from. */
 export const keyOf = ({ keyVariable }: ChosenModel, environment: NodeJS.ProcessEnv): string =>
-  (environment[keyVariable] ?? '').trim()
+  keyVariable === '' ? '' : (environment[keyVariable] ?? '').trim()
 
 /** why no model can be asked, as far as this is known without asking one */
 export function keyProblem(model: ChosenModel, environment: NodeJS.ProcessEnv): ModelProblem | undefined {
@@ -166,6 +166,8 @@ export function sentenceOf(
     case 'key_invalid':
       return `${keyVariable} holds characters that no key has. Correct it and restart Hatchway.`
     case 'key_refused':
+      if (keyVariable === '')
+        return `${api} wants a key, and a model that was chosen while the host runs is asked without one. Put it into MODEL_API_KEY, name the model in the configuration and restart Hatchway.`
       return `${api} refuses the host’s key. Put a valid one into ${keyVariable} and restart Hatchway.`
     case 'api_missing':
       return `The driver ${driver} cannot speak with ${title}. Set the driver \`assistant\`, which can, or choose another model.`
