@@ -19,6 +19,8 @@ export interface Action {
   summary: string
   /** what it would do it with; shown to a person and to an inspector, and searched for secrets */
   payload: Readonly<Record<string, unknown>>
+  /** of a service's tool: what tells it from another one that takes its name later; shown to nobody */
+  origin?: string | undefined
 }
 
 /** What an inspector makes of an action. Anything but a clear word is `unsure`. */

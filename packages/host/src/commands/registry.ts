@@ -6,7 +6,16 @@ import {
   payloadFrom,
 } from '@hatchway/protocol'
 import { type Refused, refused } from '../base/outcome.ts'
-import { applyReleased, digestOf, judge, noteTask, ruledOut, type Traits } from '../guard/guard.ts'
+import type { Taint } from '../base/taint.ts'
+import {
+  applyReleased,
+  digestOf,
+  judge,
+  noteTask,
+  ruledOut,
+  standingOf,
+  type Traits,
+} from '../guard/guard.ts'
 import { settledAddress } from './address.ts'
 import { hold } from './hold.ts'
 import type { Actor, CommandContext, CommandDefinition, Target } from './types.ts'
@@ -18,6 +27,8 @@ export interface Commands {
    * follows.
    */
   perform(command: AnyCommand, context: CommandContext): Outcome | null
+  /** what a standing approval of it is bound to as things are now; undefined: there can be none */
+  standing(command: AnyCommand, taint: Taint, context: CommandContext): string | undefined
   all(): readonly CommandDefinition[]
   add(definitions: readonly CommandDefinition[]): void
 }
@@ -40,6 +51,14 @@ export function createCommands(definitions: readonly CommandDefinition[]): Comma
       if (isCommandType(command.type)) return decide(definition, command.type, command.payload, context)
       const parsed = payloadFrom(definition.payload, command.payload)
       return parsed.ok ? decide(definition, command.type, parsed.payload, context) : parsed
+    },
+    standing(command, taint, context) {
+      const definition = byType.get(command.type)
+      if (!definition) return undefined
+      const parsed = payloadFrom(definition.payload, command.payload)
+      if (!parsed.ok) return undefined
+      const traits = definition.guard(parsed.payload, context)
+      return traits === 'local' ? undefined : standingOf(traits, taint)
     },
     all: () => [...byType.values()],
   }
@@ -132,7 +151,7 @@ const changed = refused(
 )
 
 /** Whether it would do something else by now than whoever decided was shown. */
-const isAnother = ({ name, payload }: Traits['action'], { shown }: CommandContext): boolean =>
-  shown !== undefined && digestOf({ name, payload: { ...payload, ...shown.evidence } }) !== shown.digest
+const isAnother = ({ payload, ...action }: Traits['action'], { shown }: CommandContext): boolean =>
+  shown !== undefined && digestOf({ ...action, payload: { ...payload, ...shown.evidence } }) !== shown.digest
 
 const isOutcome = (target: Target | Outcome): target is Outcome => target !== 'host' && 'ok' in target

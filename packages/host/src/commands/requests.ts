@@ -119,12 +119,17 @@ export const callService = defineCommand({
     if (!tool || actor.kind !== 'group' || !isAllowed(tool.groups, actor.group) || !tool.check(input).ok)
       return 'local'
     return {
-      action: { name, summary: `use ${name} (${tool.service}): ${tool.title}`, payload: input },
+      action: {
+        name,
+        summary: `use ${name} (${tool.service}): ${tool.title}`,
+        payload: input,
+        origin: tool.origin,
+      },
       reach: reachOfLabels(tool.labels),
       reads: taintOfLabels(tool.labels),
       forbidden: forbiddenBy(tool.labels),
       dataset: tool.dataset,
-      tool: { service: tool.service, isWayOut: tool.labels.public_sink === 'yes' },
+      tool: { service: tool.service, labels: tool.labels },
     }
   },
   execute: call,

@@ -51,6 +51,8 @@ interface ToolBase {
   answers: ServiceListing['answers']
   groups: Allowed
   labels: TrustLabels
+  /** tells it from another one that takes its name later, such as that of another program; rules are for this one only */
+  origin?: string
   /** stored data that it reads or writes: what a tainted agent has written taints who reads it */
   dataset?: Dataset
   check(input: Readonly<Record<string, unknown>>): Checked

@@ -5,6 +5,7 @@ import type { Action, Gate, Taint } from '../base/taint.ts'
 import { folderContext, taskContext } from '../store/contexts.ts'
 import type { RequestRow, Transaction } from '../store/types.ts'
 import { gates, type Reach, seenIn } from './gates.ts'
+import type { TrustLabels } from './labels.ts'
 import { mayHoldSecrets } from './secrets/prefilter.ts'
 
 export interface Dataset {
@@ -24,8 +25,8 @@ export interface Traits {
   forbidden?: string | undefined
   /** stored data that it reads or writes: what was written tainted is read tainted */
   dataset?: Dataset | undefined
-  /** a person may allow it whatever is in it; `isWayOut`: it is known that what goes in can be seen outside */
-  tool?: { service: string; isWayOut: boolean } | undefined
+  /** a person may allow it whatever is in it */
+  tool?: { service: string; labels: TrustLabels } | undefined
 }
 
 export interface GuardRules {
@@ -140,9 +141,17 @@ export function judge(
   return { kind: 'hold', held: { gate, taint, action, runId, provider, standing: standingOf(traits, taint) } }
 }
 
-/** What must not get out is never let out through a known way out without a look at each time. */
-const standingOf = ({ action, reach, tool }: Traits, { secret }: Taint): string | undefined =>
-  tool && !(tool.isWayOut && secret) ? JSON.stringify([tool.service, action.name, reach]) : undefined
+/**
+ * What a person's word for a tool is bound to. What must not get out is never let out through a known way out without a
+ * look at each time.
+ */
+export const standingOf = ({ action, tool }: Traits, { secret }: Taint): string | undefined => {
+  if (!tool) return undefined
+  const { public_source, secret_data, public_sink, dangerous_writes } = tool.labels
+  if (public_sink === 'yes' && secret) return undefined
+  const labels = [public_source, secret_data, public_sink, dangerous_writes]
+  return JSON.stringify([tool.service, action.name, action.origin, labels])
+}
 
 export const ruledOut = ({ action, forbidden }: Traits): Refused =>
   refused('denied', `${action.name} is forbidden here by its label ${forbidden}.`)
@@ -200,14 +209,14 @@ const isAction = (value: unknown): value is Action =>
   typeof value === 'object' && value !== null && 'name' in value && 'summary' in value && 'payload' in value
 
 /** The same group wanting the same thing with exactly the same. */
-export const digestOf = ({ name, payload }: Pick<Action, 'name' | 'payload'>): string =>
+export const digestOf = ({ name, payload, origin }: Pick<Action, 'name' | 'payload' | 'origin'>): string =>
   createHash('sha256')
-    .update(JSON.stringify([name, canonical(payload)]))
+    .update(JSON.stringify([name, canonical(payload), ...(origin === undefined ? [] : [origin])]))
     .digest('base64url')
 
 /**
- * A person's word for a tool, whatever it is called with: for the service it is of, for what it can do, and for what the
- * conversation had read then. If the labels or the exposure are worse later, it is another thing, and a person is asked.
+ * A person's word for a tool, whatever it is called with: for the service it is of and where that has it from, for its
+ * labels, and for what the conversation had read then. If anything of it is another later, a person is asked.
  */
 export const standingDigestOf = ({
   standing,

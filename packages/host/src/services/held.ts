@@ -118,6 +118,26 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
     return true
   }
 
+  const contextOf = (request: RequestRow, group: Group, transaction: Transaction) => ({
+    ...options.context(request.group),
+    transaction,
+    actor: { kind: 'group' as const, group },
+    request: { seq: request.seq, reply: request.reply },
+    guard: rules,
+  })
+
+  /** Its tool may have other labels since it was held, before a restart. */
+  const asItIsNow = (request: RequestRow, held: Held): Held => {
+    if (held.standing === undefined) return held
+    const standing = store.transaction(transaction => {
+      const group = transaction.group(request.group)
+      if (!group) return undefined
+      const context = { ...contextOf(request, group, transaction), effect: () => {} }
+      return options.commands.standing(held.command, held.taint, context)
+    })
+    return { ...held, standing }
+  }
+
   const release: HeldCommands['release'] = (seq, decision, along) =>
     settle(
       seq,
@@ -127,11 +147,7 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
         const group = transaction.group(request.group)
         if (!held || !group) return denied('The group is no longer registered.')
         return options.commands.perform(held.command, {
-          ...options.context(request.group),
-          transaction,
-          actor: { kind: 'group', group },
-          request: { seq, reply: request.reply },
-          guard: rules,
+          ...contextOf(request, group, transaction),
           isReleased: true,
           releasedBy: decision.by,
           seen: held.taint,
@@ -214,7 +230,7 @@ export function createHeldCommands(options: HeldCommandsOptions): HeldCommands {
         true,
       )
     }
-    const rule = options.approvals.ruleFor(request.group, digestsOf(held))
+    const rule = options.approvals.ruleFor(request.group, digestsOf(asItIsNow(request, held)))
     if (rule) return release(seq, { by: rule.by, reason: 'always allowed', gate: held.gate })
     if (held.gate === 'allow') {
       return release(seq, { by: 'host', reason: 'no secrets were found in it', gate: 'allow' })

@@ -34,6 +34,8 @@ interface Options {
   evidence?: () => Promise<Evidence | undefined>
   /** of the tool `edit`; may be changed meanwhile by whoever gave it */
   labels?: TrustLabels
+  /** which program its tools are of */
+  origin?: string
   taint?: Taint
 }
 
@@ -46,7 +48,7 @@ async function open(options: Options = {}) {
     called.push(input)
     return { sent: true }
   }
-  const mailer = defineService({
+  const defined = defineService({
     name: 'mailer',
     tools: {
       edit: { title: 'Change a file', description: 'Changes a file.', input, labels, call },
@@ -59,6 +61,11 @@ async function open(options: Options = {}) {
       },
     },
   })
+  const { origin } = options
+  const mailer = {
+    ...defined,
+    tools: () => defined.tools().map(tool => ({ ...tool, ...(origin === undefined ? {} : { origin }) })),
+  }
   const rules: GuardRules = {
     containsSecrets: () => false,
     isOffline: () => false,
@@ -729,6 +736,48 @@ describe('a tool that is allowed whatever it is called with', () => {
     await host.want('main', 'four', { tool })
     const forbidden = await open({ labels: { ...local, dangerous_writes: 'forbidden' } })
     expect((await use(forbidden, 'main', 'five')).outcome).toMatchObject({ error: { code: 'denied' } })
+  })
+
+  test.each([
+    ['holds secrets now', { labels: { ...local, secret_data: 'yes' } }],
+    ['brings in strangers’ text now', { labels: { ...local, public_source: 'yes' } }],
+    ['is that of another program now', { origin: 'another' }],
+  ] as const)('is asked about again when it %s, and so is what was held before', async (_, now) => {
+    const held = Promise.withResolvers<undefined>()
+    let isSlow = false
+    const before = await open({
+      labels: local,
+      origin: 'one',
+      evidence: () => (isSlow ? held.promise : Promise.resolve(undefined)),
+    })
+    const { seq } = await before.want('main', 'one', { tool })
+    expect(before.click('main', seq, 'always_tool')).toMatchObject({ ok: true })
+    await use(before, 'main', 'two')
+    await until('it is done', () => before.called.length === 2)
+    isSlow = true
+    const waiting = await use(before, 'main', 'three')
+    before.kill()
+    const host = await open({ directory: before.directory, labels: local, origin: 'one', ...now })
+    await until('a person is asked', () => host.status(waiting.seq) === 'open')
+    await host.want('main', 'four', { tool })
+    expect(host.called).toEqual([])
+  })
+
+  test('and exactly one call of it are the rules of one program; what was held for it is not done by another', async () => {
+    const before = await open({ labels: local, origin: 'one' })
+    const { seq } = await before.want('main', 'one', { tool })
+    expect(before.click('main', seq, 'always')).toMatchObject({ ok: true })
+    const same = { tool, arguments: { to: 'x@example.org', text: 'one' } }
+    await before.command('main', 'again', { type: 'call_service', payload: same })
+    await until('it is done', () => before.called.length === 2)
+    const waiting = await before.want('main', 'two', { tool })
+    before.kill()
+    const host = await open({ directory: before.directory, labels: local, origin: 'another' })
+    await host.want('main', 'one', { tool })
+    host.click('main', waiting.seq, 'allow')
+    await until('it is answered', () => host.sent(waiting.id).length > 0)
+    expect(host.sent(waiting.id)).toMatchObject([{ error: { code: 'conflict' } }])
+    expect(host.called).toEqual([])
   })
 
   test('is never offered for a known way out after secrets', async () => {

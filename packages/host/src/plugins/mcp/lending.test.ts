@@ -12,6 +12,27 @@ const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 
 const namesOf = (...listed: unknown[]) => lendingOf('git', settings(), listed).tools.map(({ name }) => name)
 const problemsOf = (...listed: unknown[]) => lendingOf('git', settings(), listed).problems
 
+test('a tool keeps its origin while keys and lists change, and is another one with another program', () => {
+  const originOf = (server: object, remote = 'read') =>
+    lendingOf('git', settings({ ...server, tools: { [remote]: { name: 'read' } } }), [tool(remote)]).tools[0]
+      ?.origin
+  const before = originOf({ env: { TOKEN: 'one' } })
+  expect(before).toBeTypeOf('string')
+  expect(originOf({ env: { TOKEN: 'two' }, groups: 'all' })).toBe(before)
+  expect(originOf({ env: ['TOKEN'], command: ['git-server'], args: [] })).toBe(before)
+  const others = [
+    originOf({ env: ['TOKEN'], command: 'another-server' }),
+    originOf({ env: ['TOKEN'], args: ['/srv'] }),
+    originOf({ env: ['TOKEN'], cwd: '/srv' }),
+    originOf({ env: ['TOKEN', 'LD_PRELOAD'] }),
+    originOf({ env: ['TOKEN'] }, 'remove'),
+    originOf({ command: undefined, url: 'https://git.example/mcp' }),
+    originOf({ command: undefined, url: 'https://other.example/mcp' }),
+    originOf({ command: undefined, url: 'https://git.example/mcp', headers: { 'x-tenant': 'a' } }),
+  ]
+  expect(new Set([before, ...others]).size).toBe(others.length + 1)
+})
+
 describe('names', () => {
   test('begin with the server and hold nothing that a model or a client cannot take', () => {
     expect(namesOf(tool('read'), tool('repo.list/all'), tool('größe'))).toEqual([

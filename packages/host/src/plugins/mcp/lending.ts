@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { LaterTool } from '../../commands/service-tools.ts'
 import { defaultAnswerBytes, defaultTimeoutMs } from '../../services/define.ts'
@@ -83,6 +84,7 @@ export function lendingOf(server: string, settings: LentServer, listed: readonly
       asking,
       isTask: tool.execution?.taskSupport === 'required',
       service: `mcp:${server}`,
+      origin: originOf(settings, tool.name, asking !== undefined),
       title: cut(tool.title || title || tool.name, longestTitle),
       description: cut(tool.description ?? '', longestDescription),
       inputSchema: { ...tool.inputSchema, type: 'object' },
@@ -125,6 +127,27 @@ export function lendingOf(server: string, settings: LentServer, listed: readonly
     problems: more > 0 ? [...problems.slice(0, mostProblems), `And ${more} more of the kind.`] : problems,
   }
 }
+
+/**
+ * Which tool of which server it is, whatever it is called here: another program or address under the same name is another
+ * one. What keys are is left out, as they change; a hash, as arguments may hold some.
+ */
+const originOf = (
+  { command = [], args = [], url, cwd, env = [], headers = {} }: LentServer,
+  tool: string,
+  isOffer: boolean,
+): string =>
+  createHash('sha256')
+    .update(
+      JSON.stringify([
+        ...[tool, isOffer, [command, args].flat(), url, cwd],
+        (Array.isArray(env) ? env : Object.keys(env)).toSorted(),
+        Object.keys(headers)
+          .map(name => name.toLowerCase())
+          .toSorted(),
+      ]),
+    )
+    .digest('base64url')
 
 /** Letters, digits, dash and underscore are what every model and every client takes. */
 function nameFor(server: string, tool: string): string | undefined {
