@@ -188,12 +188,14 @@ export function createChats(options: ChatsOptions): Chats {
       isNeverHeld('local'),
     show: change => feed.broadcast({ kind: 'live_text', ...change }),
   })
+  const liveText: Chats['lookup']['liveText'] = (folder, { jid, thread }) =>
+    store.answerThread(folder, jid) === thread ? liveTexts.of(folder, jid) : undefined
   const listChats = createLister({ registry, hostOf, log, now })
   const progress = createProgress({
     store,
     positions,
     channelOf,
-    liveText: liveTexts.of,
+    liveText,
     afterMs: config.agents.progressMs,
     said: options.said,
     log,
@@ -205,7 +207,7 @@ export function createChats(options: ChatsOptions): Chats {
   return {
     channels: registry,
     pairing,
-    lookup: lookupIn(store, approvals, liveTexts),
+    lookup: { ...lookupIn(store, approvals), liveText },
     web,
     feed,
     inbound,
@@ -261,9 +263,8 @@ const messageIn = (store: Store, id: number): MessageRow | undefined => {
   return row?.id === id ? row : undefined
 }
 
-const lookupIn = (store: Store, approvals: Approvals | undefined, liveTexts: LiveTexts): Chats['lookup'] => ({
+const lookupIn = (store: Store, approvals: Approvals | undefined): Chats['lookup'] => ({
   message: id => messageIn(store, id),
-  liveText: liveTexts.of,
   card(message) {
     const { question, approval } = cardsIn(store, approvals, message)
     if (question) return { kind: 'question', card: cardOf(question) }

@@ -35,7 +35,7 @@ test('words are shown together, a few times a second, and each only once', () =>
   expect(seen()).toBe(Array.from({ length: 1000 }, (_, i) => `${i} `).join(''))
   expect(changes.length).toBeLessThanOrEqual(10)
   expect(changes.map(({ text }) => text).join('')).toBe(seen())
-  expect(texts.of('main')).toBe(seen())
+  expect(texts.of('main', 'chat:main')).toBe(seen())
   expect(texts.all()).toEqual([{ jid: 'chat:main', text: seen(), tool: null }])
 })
 
@@ -47,7 +47,7 @@ test('what comes after a tool is another text', () => {
   vi.advanceTimersByTime(1000)
   expect(seen()).toBe('Let me look.')
   expect(texts.all()).toEqual([{ jid: 'chat:main', text: 'Let me look.', tool: 'list events' }])
-  expect(texts.of('main')).toBeUndefined()
+  expect(texts.of('main', 'chat:main')).toBeUndefined()
   texts.grow(main, '\n\n')
   vi.advanceTimersByTime(250)
   expect(seen()).toBe('Let me look.')
@@ -132,4 +132,14 @@ test('hidden parts are never shown, nor anything where it may not be shown any m
   vi.advanceTimersByTime(250)
   expect(seen()).toBe('')
   expect(JSON.stringify(changes)).not.toMatch(/secret|never/)
+})
+
+test('it is that of its own chat alone, and of none once it may not be shown there', () => {
+  let may = true
+  const { texts } = open(() => may)
+  texts.grow(main, 'hello')
+  vi.advanceTimersByTime(250)
+  expect([texts.of('main', 'chat:main'), texts.of('main', 'chat:family')]).toEqual(['hello', undefined])
+  may = false
+  expect(texts.of('main', 'chat:main')).toBeUndefined()
 })

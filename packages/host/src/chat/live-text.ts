@@ -24,8 +24,8 @@ export interface LiveTexts {
   over(folder: string): void
   /** something was said in the chat */
   said(jid: string): void
-  /** what is shown of it, unless the agent uses a tool now */
-  of(folder: string): string | undefined
+  /** what is shown of it in this chat, unless the agent uses a tool now */
+  of(folder: string, jid: string): string | undefined
   all(): readonly LiveText[]
   stop(): void
 }
@@ -161,9 +161,10 @@ export function createLiveTexts({ mayShow, show }: LiveTextsOptions): LiveTexts 
     said(jid) {
       for (const [folder, text] of texts) if (text.jid === jid && text.state === 'lingering') end(folder)
     },
-    of(folder) {
+    of(folder, jid) {
       const text = texts.get(folder)
-      return text && text.shown > 0 && text.state !== 'broken' ? text.text.slice(0, text.shown) : undefined
+      if (text?.jid !== jid || text.shown === 0 || text.state === 'broken') return undefined
+      return mayShow({ folder, jid }) ? text.text.slice(0, text.shown) : undefined
     },
     all: () =>
       [...texts.values()].flatMap(({ jid, text, shown, shownTool: tool }) =>

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../testing/src/until.ts'
 import type { ConfigInput } from '../config.ts'
+import { hostMessage } from '../store/text-message.ts'
 import { groupOf, openChats, saying } from './channels/testing.ts'
 import { type Channel, type Delivered, DeliveryError, type Outgoing } from './channels/types.ts'
 import { createOutbox } from './outbox/outbox.ts'
@@ -67,6 +68,29 @@ async function open(
       store.transaction(transaction => transaction.insertMessage(message))
       outbox.kick()
       await settled()
+    },
+    /** somebody says something in a thread of the chat, and the agent is given it */
+    async hears(thread: string) {
+      const heard = await chats.inbound.receive('test', saying('chat:main', 'hello', { thread }))
+      if (heard.ok && heard.id !== undefined) store.agents.give([heard.id], 'r1')
+    },
+    /** a change of what shows the agent at work, which is delivered later than it was made where it says of which thread */
+    async change(text: string, thread?: string) {
+      const open = store.openProgress('main')
+      const edit = hostMessage(positions.next(), { folder: 'main', jid: open?.jid ?? '' }, text, Date.now())
+      store.transaction(transaction =>
+        transaction.insertMessage({
+          ...{ ...edit, kind: 'edit', messageId: String(open?.id) },
+          ...(thread !== undefined && { thread }),
+        }),
+      )
+      outbox.kick()
+      await settled()
+    },
+    /** the agent writes these words, and whoever looks at its chat sees them */
+    async writes(words: string, jid = group.jid) {
+      chats.liveTexts.grow({ ...group, jid }, words)
+      await until('they are seen', () => chats.liveTexts.all().some(({ text }) => text === words))
     },
     async works(tool?: string) {
       chats.progress.working(group, tool)
@@ -188,4 +212,32 @@ test('nothing is shown where messages cannot change, or nobody wants it', async 
     await answer('hello')
     expect(texts()).toEqual(['hello'])
   }
+})
+
+test('what an agent is writing is seen only in the thread that its answer goes to', async () => {
+  const { hears, works, writes, change, answer, texts } = await open()
+  await hears('one')
+  await works('Bash')
+  await writes('For one')
+  await change('Working: Read')
+  expect(texts()).toEqual(['For one …'])
+  await hears('two')
+  await change('Working: Read')
+  expect(texts()).toEqual(['Working: Read'])
+  // A change that waited since the first thread was answered.
+  await change('Working: Write', 'one')
+  expect(texts()).toEqual(['Working: Write'])
+  await answer('Only for two')
+  expect(texts()).toEqual(['Done.', 'Only for two'])
+})
+
+test('what an agent is writing is not seen in a chat that its group had before', async () => {
+  const { works, writes, change, store, texts } = await open()
+  await works('Bash')
+  const group = store.group('main')
+  if (!group) throw new Error('there is no group')
+  store.transaction(transaction => transaction.updateGroup({ ...group, jid: 'chat:other' }))
+  await writes('Only for the other', 'chat:other')
+  await change('Working: Read')
+  expect(texts()).toEqual(['Working: Read'])
 })

@@ -2,7 +2,7 @@ import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import type { Positions } from '../store/positions.ts'
 import { hostMessage } from '../store/text-message.ts'
-import type { NewMessage, Store } from '../store/types.ts'
+import type { MessageRow, NewMessage, Store } from '../store/types.ts'
 import type { Channel } from './channels/types.ts'
 import { nameOfTool } from './tool-name.ts'
 
@@ -40,8 +40,8 @@ export interface ProgressOptions {
   store: Pick<Store, 'openProgress' | 'transaction'>
   positions: Positions
   channelOf(jid: string): Channel | undefined
-  /** what the group's agent is writing */
-  liveText(folder: string): string | undefined
+  /** what the group's agent is writing, if its answer goes to this thread of this chat */
+  liveText(folder: string, place: Pick<MessageRow, 'jid' | 'thread'>): string | undefined
   /** how long an agent works before the chat shows it; 0: never */
   afterMs: number
   /** there is something to deliver */
@@ -60,17 +60,15 @@ export function createProgress(options: ProgressOptions): Progress {
   }
   const show = (folder: string, work: Work) => {
     const text = textOf(work.tool)
-    // What does not fit into one message changes nothing any more.
-    const shown = options.liveText(folder)?.slice(0, options.channelOf(work.jid)?.messageLimit) ?? text
-    if (shown === work.shown) return
     try {
-      const open = store.openProgress(folder)
+      const last = store.openProgress(folder)
+      const open = last?.jid === work.jid ? last : undefined
+      const words = open && options.liveText(folder, open)
+      // What does not fit into one message changes nothing any more.
+      const shown = words?.slice(0, options.channelOf(work.jid)?.messageLimit) ?? text
+      if (shown === work.shown) return
       const message = hostMessage(positions.next(), { folder, jid: work.jid }, text, now())
-      put(
-        open?.jid === work.jid
-          ? { ...message, kind: 'edit', messageId: String(open.id) }
-          : { ...message, kind: 'progress' },
-      )
+      put(open ? { ...message, kind: 'edit', messageId: String(open.id) } : { ...message, kind: 'progress' })
       work.shown = shown
       work.changes++
     } catch (error) {

@@ -41,7 +41,9 @@ export interface MessageStore {
     characters: number
   }): Stretch<MessageRow>
   /** the group's message that shows it at work, and that nothing has replaced yet */
-  openProgress(group: string): Pick<MessageRow, 'id' | 'jid'> | undefined
+  openProgress(group: string): Pick<MessageRow, 'id' | 'jid' | 'thread'> | undefined
+  /** the thread of the chat that what the group's agent says there goes to now; undefined: none */
+  answerThread(group: string, jid: string): string | undefined
   /** messages that are not delivered yet */
   countPending(): number
   /** messages whose time has come: those that failed before, then new ones in their order */
@@ -150,11 +152,14 @@ export function createMessageTable(
     },
     openProgress(group) {
       const row = sql(
-        `SELECT id, jid FROM messages AS m WHERE kind = 'progress' AND group_folder = ?
+        `SELECT id, jid, thread FROM messages AS m WHERE kind = 'progress' AND group_folder = ?
          AND NOT EXISTS (SELECT 1 FROM messages WHERE replaces = m.id) ORDER BY id DESC LIMIT 1`,
       ).get(group)
-      return row && { id: Number(row.id), jid: String(row.jid) }
+      if (!row) return undefined
+      const { thread } = row
+      return { id: Number(row.id), jid: String(row.jid), ...(thread !== null && { thread: String(thread) }) }
     },
+    answerThread: threads.of,
     latestMessages({ group, jid, status, within = Number.MAX_SAFE_INTEGER, limit, characters }) {
       const { text, values } = where({
         'id > ?': lastMessageId() - within,

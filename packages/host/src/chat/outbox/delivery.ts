@@ -10,6 +10,9 @@ const attemptsBeforeFailing = 12
 const pauseAfter = backoff({ firstMs: 2000, longestMs: 3_600_000 })
 const longestReason = 500
 
+/** Where in a chat something is said. */
+type Place = Pick<MessageRow, 'jid' | 'thread'>
+
 /** What a delivery has to look up. */
 export interface Lookup {
   now(): number
@@ -17,8 +20,8 @@ export interface Lookup {
   card?(message: MessageRow): Card | undefined
   /** a message of ours, by its id; left out: none can be changed */
   message?(id: number): MessageRow | undefined
-  /** what a group's agent is writing now */
-  liveText?(folder: string): string | undefined
+  /** what a group's agent is writing now, if its answer goes to this thread of this chat */
+  liveText?(folder: string, place: Place): string | undefined
   /** the platform's id of the message that a reaction is for */
   reactedTo?(reaction: MessageRow): string | null
 }
@@ -157,7 +160,9 @@ function partsOf(message: MessageRow, channel: Channel, lookup: Lookup): string[
   const isExact = (changed?.kind ?? kind) === 'approval'
   const split = (text: string) => splitText(text, channel.messageLimit, { isExact })
   if (kind === 'edit') {
-    const words = isOfNow(message, changed) ? lookup.liveText?.(message.group) : undefined
+    // As in `replace`: an answer in another thread does not come here, nor do its words before it is whole.
+    const isHere = changed !== undefined && changed.thread === message.thread
+    const words = isHere && isOfNow(message, changed) ? lookup.liveText?.(message.group, changed) : undefined
     return [split(words === undefined ? message.text : `${words} …`)[0] ?? '']
   }
   const text = withoutInternal(message.text)
