@@ -59,11 +59,15 @@ interface Tokens {
   cachedTokens: number
 }
 
+/** The name in the prices that a model's price is found by; undefined: none is known. */
+export const priceNameOf = (prices: UsageSettings['prices'], model: string): string | undefined =>
+  Object.keys(prices)
+    .filter(name => model.startsWith(name))
+    .sort((one, other) => other.length - one.length)[0]
+
 /** What was used, in the currency of the prices; undefined: no price is known for the model. */
 export function costOf(prices: UsageSettings['prices'], used: Tokens): number | undefined {
-  const [found] = Object.keys(prices)
-    .filter(name => used.model.startsWith(name))
-    .sort((one, other) => other.length - one.length)
+  const found = priceNameOf(prices, used.model)
   const known = found === undefined ? undefined : prices[found]
   if (!known) return undefined
   const cached = Math.min(used.cachedTokens, used.inputTokens)

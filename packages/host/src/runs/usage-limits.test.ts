@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { configSchema } from '../config/schema.ts'
-import { costOf } from '../config/usage.ts'
+import { costOf, priceNameOf } from '../config/usage.ts'
+import { openStore } from '../store/sqlite.ts'
 import type { Usage } from '../store/types.ts'
 import { createUsageMeter } from './usage-limits.ts'
 
@@ -108,4 +109,28 @@ test('what came from the provider’s cache costs what that costs', () => {
   const of = (model: string) =>
     costOf(prices, { model, inputTokens: 1e6, outputTokens: 1e6, cachedTokens: 500_000 })
   expect([of('x-1'), of('y-1'), of('z')]).toEqual([25.5, 30, undefined])
+})
+
+test('what models cost counts after a restart, too, however many a group names in a day', () => {
+  const store = openStore({ path: ':memory:', durability: 'process', prepare: false })
+  onTestFinished(() => store.close())
+  const config = configSchema.parse({
+    usage: { prices: { m: { input: 1, output: 5 }, 'm-dear': { input: 10, output: 50 } } },
+    groups: { a: { limits: { costPerDay: 1000, costPerMonth: 1000 } } },
+  })
+  const open = () =>
+    createUsageMeter({
+      config,
+      store: { usage: store.agents.usage, meta: store.meta, setMeta: store.setMeta },
+      now: () => new Date('2026-03-10T12:00:00Z'),
+    })
+  const meter = open()
+  meter.states()
+  for (let i = 0; i < 100; i++) {
+    const usage = { ...used('a', '2026-03-10', 1e6), model: `m-${i < 50 ? 'cheap' : 'dear'}-${i}` }
+    store.agents.addUsage(usage, priceNameOf(config.usage.prices, usage.model))
+    meter.add(usage)
+  }
+  expect(meter.states().map(({ used }) => used)).toEqual([550, 550])
+  expect(open().states()).toEqual(meter.states())
 })

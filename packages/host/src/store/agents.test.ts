@@ -560,6 +560,29 @@ test('a group that names ever other models gets no more than so many rows a day,
   expect(rows.find(({ model }) => model === '')).toMatchObject({ requests: 20, inputTokens: 20 })
 })
 
+test('models beyond that number are counted under the name that gives their price', () => {
+  const { agents } = open()
+  const of = (model: string, together?: string) =>
+    agents.addUsage(
+      {
+        ...{ group: 'a', day: '2026-01-01', model, requests: 1 },
+        ...{ inputTokens: 1, outputTokens: 0, cachedTokens: 0 },
+      },
+      together,
+    )
+  for (let i = 0; i < 50; i++) of(`m${i}`, 'm')
+  for (let i = 0; i < 20; i++) of(`n${i}`, i % 2 === 0 ? 'n' : undefined)
+  // One that has its own row keeps it.
+  of('m7', 'm')
+  const rows = agents.usage({})
+  expect(rows).toHaveLength(52)
+  expect(rows.filter(({ requests }) => requests > 1)).toMatchObject([
+    { model: '', requests: 10 },
+    { model: 'm7', requests: 2 },
+    { model: 'n', requests: 10 },
+  ])
+})
+
 test('usage is added up per group, day and model', () => {
   const testbed = open()
   const used = {

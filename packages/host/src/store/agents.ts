@@ -10,7 +10,7 @@ import { tableOf } from './table.ts'
 import type { Threads } from './threads.ts'
 
 const usageTable = tableOf('usage', usageSchema)
-/** of a group; agents name them, and some servers answer to any name. Others are counted together, without a name. */
+/** of a group; agents name them, and some servers answer to any name. Others are counted together. */
 const modelsADay = 50
 
 /** Inside one transaction. */
@@ -49,7 +49,8 @@ export interface AgentStore extends IncomingStore, RunStore, OccurrenceStore {
   }): boolean
 
   task(id: string): Task | undefined
-  addUsage(usage: Usage): void
+  /** `together`: the name under which models are counted that have the same price, once the group has named too many */
+  addUsage(usage: Usage, together?: string): void
   usage(filter: { group?: string; since?: string }): readonly Usage[]
 }
 
@@ -106,12 +107,12 @@ export function createAgentTables(
         if (message) insertMessage(message)
         return true
       }),
-    addUsage: usage =>
+    addUsage: (usage, together = '') =>
       atomically(() => {
-        const others = sql(
-          "SELECT count(*) AS count FROM usage WHERE group_folder = ? AND day = ? AND model NOT IN (?, '')",
-        ).get(usage.group, usage.day, usage.model)
-        const model = Number(others?.count) < modelsADay ? usage.model : ''
+        const named = sql(
+          "SELECT count(*) AS count, max(model = ?) AS known FROM usage WHERE group_folder = ? AND day = ? AND model <> ''",
+        ).get(usage.model, usage.group, usage.day)
+        const model = named?.known === 1 || Number(named?.count) < modelsADay ? usage.model : together
         sql(
           `${usageTable.insert} ON CONFLICT (group_folder, day, model) DO UPDATE SET
            requests = requests + excluded.requests, input_tokens = input_tokens + excluded.input_tokens,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Group, RunStart } from '@hatchway/protocol'
 import type { Layout } from '../../base/layout.ts'
 import type { ChosenModel } from '../../config/model.ts'
+import { priceNameOf } from '../../config/usage.ts'
 import type { SentTexts } from '../../sandboxes/sent-texts.ts'
 import type { DriverTraits } from '../drivers.ts'
 import { keyOf, keyProblem, type ModelProblem, modelOf, sentenceOf } from '../model-gateway/health.ts'
@@ -52,7 +53,7 @@ export async function openModel(
     onUsage(used) {
       const day = options.now().toISOString().slice(0, 10)
       const usage = { group: group.folder, day, requests: 1, ...used }
-      options.store.addUsage(usage)
+      options.store.addUsage(usage, priceNameOf(config.usage.prices, used.model))
       meter?.add(usage)
       const near = meter?.near(group.folder)
       if (near && !meter?.reached(group.folder)) health?.note(start.run_id, group, near)
