@@ -9,7 +9,14 @@ export {
   loadConfig,
   withChangeableModel,
 } from './config/load.ts'
-export { type Config, type ConfigInput, configSchema, zoneOf } from './config/schema.ts'
+export {
+  type Config,
+  type ConfigInput,
+  configSchema,
+  settingsFor,
+  settingsOf,
+  zoneOf,
+} from './config/schema.ts'
 export { settings } from './config/settings.ts'
 export type { Role, WebSettings } from './config/web.ts'
 

@@ -1,5 +1,6 @@
 import { folderSchema, type Group, payloads, resultSchema } from '@hatchway/protocol'
 import { z } from 'zod'
+import { settingsOf } from '../config.ts'
 import { folderContext } from '../store/contexts.ts'
 import { isoOf } from '../store/entities/instant.ts'
 import {
@@ -97,7 +98,7 @@ function answersOf(host: Host): (group: Group) => GroupAnswer {
   const taints = store.taints.all().filter(({ context }) => context === folderContext)
   return group => {
     const { folder } = group
-    const settings = Object.hasOwn(config.groups, folder) ? config.groups[folder] : undefined
+    const settings = settingsOf(config, folder)
     const mode = host.mode(folder)
     const session = running.find(run => run.group === folder)
     const taint = taints.find(row => row.group === folder)
@@ -106,14 +107,14 @@ function answersOf(host: Host): (group: Group) => GroupAnswer {
       ...group,
       ...(mode === undefined ? {} : { mode }),
       last_activity: later(group.last_activity, activeAt),
-      sandbox: settings?.sandbox ?? opened?.choice().sandbox?.name ?? agents.sandbox,
-      driver: settings?.driver ?? agents.driver,
-      repo: settings?.repo ?? null,
-      mounts: settings?.mounts ?? [],
+      sandbox: settings.sandbox ?? opened?.choice().sandbox?.name ?? agents.sandbox,
+      driver: settings.driver ?? agents.driver,
+      repo: settings.repo ?? null,
+      mounts: settings.mounts ?? [],
       limits: limitsOfAll,
       taint: {
         corrupted: (taint?.corruptedAt ?? null) !== null,
-        secret: settings?.containsSecrets === true || (taint?.secretAt ?? null) !== null,
+        secret: settings.containsSecrets === true || (taint?.secretAt ?? null) !== null,
       },
       session: session ? { state: session.state, run_id: session.runId } : null,
     }

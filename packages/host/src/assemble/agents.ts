@@ -1,6 +1,6 @@
 import type { OpenRuns } from '../api/host.ts'
 import type { CurrentRun } from '../commands/types.ts'
-import type { Config } from '../config.ts'
+import { type Config, settingsOf } from '../config.ts'
 
 /**
  * Whether agents are run, and what is known of them. They are the last to be started, and perhaps never are:
@@ -28,7 +28,7 @@ export interface Agents {
 export function createAgents(config: Config): Agents {
   let runs: OpenRuns | undefined
   let isStopped = false
-  const sandboxOf = (folder: string) => config.groups[folder]?.sandbox
+  const sandboxOf = (folder: string) => settingsOf(config, folder).sandbox
   return {
     runs: () => runs,
     areRunning(opened) {

@@ -130,7 +130,12 @@ export const isAskedIn =
     store.approvals.approval(seq)?.status === 'open'
 
 /** What the configuration says about a group, whose folder is told apart without case. */
-export function rulesFrom(config: Config, { isOffline }: Pick<GuardRules, 'isOffline'>): GuardRules {
+export function rulesFrom(
+  config: Config,
+  { isOffline }: Pick<GuardRules, 'isOffline'>,
+  store: Pick<Store, 'groups'>,
+): GuardRules {
+  const registered = () => store.groups().map(({ folder }) => folder)
   const secret = new Set(
     Object.entries(config.groups)
       .filter(([, { containsSecrets }]) => containsSecrets === true)
@@ -138,7 +143,7 @@ export function rulesFrom(config: Config, { isOffline }: Pick<GuardRules, 'isOff
   )
   return {
     isOffline,
-    writersFor: findSharedMounts(config.groups).writersFor,
+    writersFor: findSharedMounts(config.groups, registered).writersFor,
     containsSecrets: folder => secret.has(folder.toLowerCase()),
     approvalMs: config.guard.approvalMs,
   }

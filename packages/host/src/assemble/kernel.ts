@@ -46,7 +46,7 @@ export async function openKernel(config: Config, options: OpenOptions) {
   const notices = createNotices<Notice>()
   const changes = createChanges()
   const agents = createAgents(config)
-  const rules = rulesFrom(config, agents)
+  const rules = rulesFrom(config, agents, store)
   const contexts = createContexts(store, rules)
   const viewOf = ({ folder, main }: Group) =>
     viewFor(taintOf(store.taints.of, rules, folder), store.taints.texts(main ? undefined : folder), rules)

@@ -1,6 +1,5 @@
 import { pluginSettings } from '../config/plugin-settings.ts'
-import type { Config } from '../config.ts'
-import { ConfigError } from '../config.ts'
+import { type Config, ConfigError, settingsOf } from '../config.ts'
 import { isPlugin } from '../plugin-api/define.ts'
 import type { ConfiguredPlugin } from '../plugin-api/open.ts'
 import type { PluginCli, PluginManifest } from '../plugin-api/types.ts'
@@ -38,7 +37,7 @@ const builtIn: readonly BuiltInPlugin[] = [
 export function configuredPlugins(config: Config, environment: NodeJS.ProcessEnv): ConfiguredPlugin[] {
   const ofGroups = ({ name, groupSettings: schema }: PluginManifest, key = name) => ({
     groupSettings(folder: string) {
-      const given = config.groups[folder]?.[key]
+      const given = settingsOf(config, folder)[key]
       return given === undefined ? undefined : schema?.parse(given)
     },
     configuredGroups: () =>

@@ -1,6 +1,6 @@
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
+import { type Config, settingsOf } from '../config.ts'
 import type { DriverName } from '../runs/drivers.ts'
 import { ignoredProxy } from '../runs/model-gateway/proxy.ts'
 import { type Choice, checkSandbox, chooseSandbox, createSandboxes } from '../sandboxes/choose.ts'
@@ -87,15 +87,15 @@ export async function openSandboxChoice({
     return fits(chosen, driver) ? chosen : usualSandbox(driver)
   }
   const chosenFor = async ({ folder }: Group, driver: DriverName): Promise<Sandbox> => {
-    const settings = config.groups[folder]
-    if (settings?.sandbox === undefined && settings?.driver === undefined) return usualSandbox(driver)
+    const settings = settingsOf(config, folder)
+    if (settings.sandbox === undefined && settings.driver === undefined) return usualSandbox(driver)
     if (settings.sandbox !== undefined && settings.sandbox === usual.sandbox?.name) return usual.sandbox
     return required(await chooseSandbox(settings.sandbox ?? config.agents.sandbox, driver, sandboxes))
   }
 
   return {
     usual: () => usual,
-    async forGroup(group, driver = config.groups[group.folder]?.driver ?? config.agents.driver) {
+    async forGroup(group, driver = settingsOf(config, group.folder).driver ?? config.agents.driver) {
       const sandbox = await chosenFor(group, driver)
       used.add(sandbox.name)
       return sandbox

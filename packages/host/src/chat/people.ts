@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import { type Config, settingsFor, settingsOf } from '../config.ts'
 
 /** Somebody on a platform. */
 export interface Speaker {
@@ -31,12 +31,6 @@ export const isNamed = (list: readonly string[], person: Speaker, isOwnPlatform:
 export const inFull = (entry: string, ownPlatform: string): string =>
   entry === operator || withPlatform.test(entry) ? entry : `${ownPlatform}:${entry}`
 
-/** Folders are told apart without case, and so are they here: what is overlooked would not count. */
-export const settingsFor = ({ groups }: Pick<Config, 'groups'>, folder: string) =>
-  Object.entries(groups)
-    .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
-    .map(([, settings]) => settings)
-
 export function listFor(
   config: Pick<Config, 'groups'>,
   folder: string,
@@ -47,10 +41,8 @@ export function listFor(
 }
 
 /** Whether the group's chat shows what its agent is writing before it is whole. */
-export const showsLiveText = (config: Pick<Config, 'groups' | 'agents'>, folder: string): boolean => {
-  const [own] = settingsFor(config, folder).flatMap(({ liveText }) => liveText ?? [])
-  return (own ?? config.agents.liveText) === 'yes'
-}
+export const showsLiveText = (config: Pick<Config, 'groups' | 'agents'>, folder: string): boolean =>
+  (settingsOf(config, folder).liveText ?? config.agents.liveText) === 'yes'
 
 export const containsSecrets = (config: Pick<Config, 'groups'>, folder: string): boolean =>
   settingsFor(config, folder).some(settings => settings.containsSecrets === true)

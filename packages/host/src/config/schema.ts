@@ -421,6 +421,19 @@ export type ConfigInput = Omit<SchemaInput, 'model' | 'groups'> & {
   groups?: Record<string, Omit<GroupInput, 'model'> & { model?: ModelInput | undefined }> | undefined
 }
 
+type GroupSettings = Config['groups'][string]
+
+/** Folders are told apart without case, and so are they here: what is overlooked would not count. As written comes last. */
+export const settingsFor = ({ groups }: Pick<Config, 'groups'>, folder: string): GroupSettings[] =>
+  Object.entries(groups)
+    .filter(([name]) => name.toLowerCase() === folder.toLowerCase())
+    .sort(([one], [other]) => Number(one === folder) - Number(other === folder))
+    .map(([, settings]) => settings)
+
+/** All settings of a group, however its folder is written in the configuration. */
+export const settingsOf = (config: Pick<Config, 'groups'>, folder: string): GroupSettings =>
+  Object.assign({}, ...settingsFor(config, folder))
+
 /** The clock that a group goes by. */
-export const zoneOf = ({ groups, timezone }: Pick<Config, 'groups' | 'timezone'>, folder: string): string =>
-  groups[folder]?.timezone ?? timezone
+export const zoneOf = (config: Pick<Config, 'groups' | 'timezone'>, folder: string): string =>
+  settingsOf(config, folder).timezone ?? config.timezone

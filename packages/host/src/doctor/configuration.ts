@@ -63,9 +63,11 @@ function keys({ config, checkup, environment }: DoctorContext): Finding[] {
 }
 
 function groups({ config, checkup }: DoctorContext): Finding[] {
-  const known = checkup?.store?.groups.map(({ folder }) => folder)
+  const known = checkup?.store?.groups.map(({ folder }) => folder.toLowerCase())
   const findings: Finding[] = []
-  const unknown = known ? Object.keys(config.groups).filter(folder => !known.includes(folder)) : []
+  const unknown = known
+    ? Object.keys(config.groups).filter(folder => !known.includes(folder.toLowerCase()))
+    : []
   if (unknown.length > 0)
     findings.push(
       warning(

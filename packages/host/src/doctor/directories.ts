@@ -6,7 +6,7 @@ import { errorCode, type Owner, openDirectory } from '@hatchway/spool'
 import { createGroupDirectories, createLayout, directoriesOf, type Layout } from '../base/layout.ts'
 import { ownerFor } from '../base/owners.ts'
 import { giveGroup } from '../base/ownership.ts'
-import type { Config } from '../config.ts'
+import { type Config, settingsOf } from '../config.ts'
 import { bad, type DoctorContext, type Finding, good, some, warning } from './types.ts'
 
 /** A directory as it has to be. */
@@ -191,7 +191,7 @@ async function giveBack(strange: readonly Wanted[], layout: Layout): Promise<str
 /** Directories of the operator's own that are mounted, and of no use to the group's user. Asked as that user. */
 function closedMounts(group: { folder: string; owner: Owner }, config: Config): Finding[] {
   const { folder, owner } = group
-  return (config.groups[folder]?.mounts ?? []).flatMap(({ from, writable }) => {
+  return (settingsOf(config, folder).mounts ?? []).flatMap(({ from, writable }) => {
     if (!statOf(from)) return []
     const wanted = ['-r', '.', '-a', '-x', '.', ...(writable ? ['-a', '-w', '.'] : [])]
     if (spawnSync('test', wanted, { ...owner, cwd: from, stdio: 'ignore' }).status === 0) return []

@@ -6,6 +6,7 @@ import { reasonOf } from '@hatchway/spool'
 import { ownerFor } from '../base/owners.ts'
 import { within } from '../base/pause.ts'
 import { ask, lastWords } from '../base/programs.ts'
+import { settingsOf } from '../config.ts'
 import { containerProtocols } from '../runs/container-protocols/index.ts'
 import { drivers } from '../runs/drivers.ts'
 import { bundlePath, imageFor, modelPort, userOf } from '../runs/launch.ts'
@@ -53,12 +54,12 @@ async function trialsOf({ config, checkup }: DoctorContext): Promise<Trial[]> {
   const trials = new Map<string, Trial>()
   for (const folder of folders) {
     const group = registered.find(one => one.folder === folder)
-    const settings = config.groups[folder]
-    const wanted = settings?.sandbox ?? 'auto'
+    const settings = settingsOf(config, folder)
+    const wanted = settings.sandbox ?? 'auto'
     const sandbox = wanted === 'auto' ? usual.sandbox : sandboxes[wanted]
     const image = sandbox && imageFor(config, { folder }, sandbox)
     const ownRunner = group ? containerProtocols[group.dialect].ownRunner : false
-    const asksModels = !ownRunner || drivers[settings?.driver ?? config.agents.driver].model !== 'none'
+    const asksModels = !ownRunner || drivers[settings.driver ?? config.agents.driver].model !== 'none'
     if (!sandbox || image === undefined || !asksModels) continue
     trials.set(`${sandbox.name} ${ownRunner} ${image}`, {
       sandbox,

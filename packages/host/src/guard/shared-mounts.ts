@@ -16,15 +16,20 @@ interface GroupMounts {
   mounts?: readonly { from: string; writable: boolean }[] | undefined
 }
 
-export function findSharedMounts(groups: Readonly<Record<string, GroupMounts>>): SharedMounts {
+/** Folders are told apart without case. `registered`: how those are written that are registered. */
+export function findSharedMounts(
+  groups: Readonly<Record<string, GroupMounts>>,
+  registered: () => readonly string[] = () => [],
+): SharedMounts {
   const all = Object.entries(groups).flatMap(([folder, { mounts = [] }]) =>
     mounts.map(({ from, writable }) => ({ folder, writable, path: realPath(from) })),
   )
+  const written = (folder: string) => registered().find(one => isSame(one, folder)) ?? folder
   const direct = (folder: string): string[] =>
     all
-      .filter(one => one.folder === folder)
+      .filter(one => isSame(one.folder, folder))
       .flatMap(one => all.filter(other => other.writable && overlap(one.path, other.path)))
-      .map(other => other.folder)
+      .map(other => written(other.folder))
   return {
     writersFor(folder) {
       const found = new Set([folder])
@@ -33,10 +38,11 @@ export function findSharedMounts(groups: Readonly<Record<string, GroupMounts>>):
       found.delete(folder)
       return [...found]
     },
-    writes: folder => all.some(one => one.folder === folder && one.writable),
+    writes: folder => all.some(one => isSame(one.folder, folder) && one.writable),
   }
 }
 
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 const within = (path: string, parent: string): boolean =>
   path.startsWith(parent.endsWith(sep) ? parent : parent + sep)
 const overlap = (a: string, b: string): boolean => a === b || within(a, b) || within(b, a)

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import type { Group, RunStart } from '@hatchway/protocol'
-import type { Config } from '../config.ts'
+import { type Config, settingsOf } from '../config.ts'
 import { createSentTexts } from '../sandboxes/sent-texts.ts'
 import type { Sandbox, SandboxProcess } from '../sandboxes/types.ts'
 import { containerProtocols } from './container-protocols/index.ts'
@@ -76,7 +76,7 @@ export const imageFor = (
   config: Config,
   { folder }: Pick<Group, 'folder'>,
   { hasImages }: Pick<Sandbox, 'hasImages'>,
-): string | undefined => (hasImages ? (config.groups[folder]?.image ?? config.agents.image) : undefined)
+): string | undefined => (hasImages ? (settingsOf(config, folder).image ?? config.agents.image) : undefined)
 
 const viewFor = (
   { layout, completeTodos }: LaunchOptions,

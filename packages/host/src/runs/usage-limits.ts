@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { settingsFor } from '../chat/people.ts'
 import { costOf, type UsageLimits } from '../config/usage.ts'
-import type { Config } from '../config.ts'
+import { type Config, settingsFor } from '../config.ts'
 import type { Usage } from '../store/types.ts'
 import type { ModelProblem } from './model-gateway/health.ts'
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Owner } from '@hatchway/spool'
 import { agentDirectory, project } from '../../base/parts.ts'
+import { settingsOf } from '../../config.ts'
 import { inside, mountsFor } from '../../sandboxes/mounts.ts'
 import type { Mount, SandboxSpec, Sidecar } from '../../sandboxes/types.ts'
 import type { HatchView } from '../hatch-view.ts'
@@ -140,7 +141,7 @@ function ownMounts(
     ...(model ? { modelDirectory: model.directory } : {}),
     ipcAt: protocol.mountPoint,
     ...(view ? { hatch: view.mounts } : {}),
-    requests: config.groups[group.folder]?.mounts ?? [],
+    requests: settingsOf(config, group.folder).mounts ?? [],
     rules: { allowedFile: config.mountsAllowed, project, data: config.data },
   })
   if (!own.ok) throw new Error(`The mounts of ${group.folder} cannot be made: ${own.problems.join(' ')}`)

@@ -1,7 +1,7 @@
 import type { Group } from '@hatchway/protocol'
 import type { Logger } from 'pino'
 import { type ChosenModel, chosenModel } from '../../config/model.ts'
-import type { Config } from '../../config.ts'
+import { type Config, settingsOf } from '../../config.ts'
 import { drivers } from '../drivers.ts'
 
 /**
@@ -119,7 +119,10 @@ export function createModelHealth(options: ModelHealthOptions): ModelHealth {
 
 /** The model that a group's agent asks; without a folder, that of all groups without one of their own. */
 export const modelOf = (config: Config, environment: NodeJS.ProcessEnv, folder?: string): ChosenModel =>
-  chosenModel((folder === undefined ? undefined : config.groups[folder]?.model) ?? config.model, environment)
+  chosenModel(
+    (folder === undefined ? undefined : settingsOf(config, folder).model) ?? config.model,
+    environment,
+  )
 
 /** A line break at the end comes from the file that it was read from. */
 export const keyOf = ({ keyVariable }: ChosenModel, environment: NodeJS.ProcessEnv): string =>

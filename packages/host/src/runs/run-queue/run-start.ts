@@ -1,7 +1,7 @@
 import type { Group, RunInput, RunStart } from '@hatchway/protocol'
 import type { ModelSettings } from '../../config/model.ts'
 import { providers } from '../../config/providers.ts'
-import { zoneOf } from '../../config.ts'
+import { settingsOf, zoneOf } from '../../config.ts'
 import { textWithFiles } from '../../store/attachment-text.ts'
 import type { IncomingRow, RunRow } from '../../store/types.ts'
 import { containerProtocols } from '../container-protocols/index.ts'
@@ -34,11 +34,11 @@ type Known = Pick<
 export function runStart(options: Known, run: NewRun, refusals: readonly string[]): RunStart {
   const { config, store } = options
   const { group, rows, job } = run
-  const settings = config.groups[group.folder]
+  const settings = settingsOf(config, group.folder)
   const timezone = job?.task.timezone ?? zoneOf(config, group.folder)
   const heard = (row: IncomingRow) => inputOf(row, options.personZone?.(row), timezone)
-  const command = settings?.command ?? config.agents.command
-  const told = [settings?.instructions, ...(options.instructions?.(group.folder) ?? [])].filter(Boolean)
+  const command = settings.command ?? config.agents.command
+  const told = [settings.instructions, ...(options.instructions?.(group.folder) ?? [])].filter(Boolean)
   const notices = [...interruption(options, run), ...refusals]
   return {
     version: 1,
@@ -48,15 +48,15 @@ export function runStart(options: Known, run: NewRun, refusals: readonly string[
     assistant: config.agents.assistant,
     timezone,
     session_id: isIsolated(run) ? null : (store.session(group.folder) ?? null),
-    model: job?.task.model ?? (settings?.model ?? config.model).name ?? null,
-    ...spokenIn(settings?.model ?? config.model),
+    model: job?.task.model ?? (settings.model ?? config.model).name ?? null,
+    ...spokenIn(settings.model ?? config.model),
     task: job ? { id: job.task.id, occurrence_id: job.occurrence.id, script: job.task.script } : null,
     inputs: job ? [promptOf(job, options.now())] : rows.map(heard),
     context: contextOf(options, run).map(heard),
     ...(notices.length === 0 ? {} : { notices }),
-    ...(settings?.repo === undefined ? {} : { repository: settings.repo }),
+    ...(settings.repo === undefined ? {} : { repository: settings.repo }),
     driver: {
-      name: settings?.driver ?? config.agents.driver,
+      name: settings.driver ?? config.agents.driver,
       ...(command === undefined ? {} : { command: [...command] }),
       ...(told.length === 0 ? {} : { instructions: told.join('\n') }),
     },
