@@ -145,7 +145,7 @@ const examples = (known: Record<string, unknown>): Record<string, Example> => ({
   'post /api/host/runs/:id/stop': { path: '/api/host/runs/run-1/stop', status: 409 },
   'get /api/host/usage': { path: '/api/host/usage' },
   'get /api/host/usage/limits': { path: '/api/host/usage/limits' },
-  'post /api/host/usage/raise': { path: '/api/host/usage/raise', body: { factor: 2 } },
+  'post /api/host/usage/raise': { path: '/api/host/usage/raise', body: { factor: 2 }, status: 501 },
   'post /api/host/models/try': { path: '/api/host/models/try' },
   'post /api/host/models/find': { path: '/api/host/models/find' },
   'post /api/host/models/choose': {
