@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { until } from '../../host/src/base/pause.ts'
@@ -14,7 +23,10 @@ export default function setup({ config }: Pick<TestProject, 'config'>) {
   const root = config.env.TMPDIR
   if (root === undefined) return undefined
   clearAbandoned(dirname(root))
+  // Of a run that had our number and was killed.
+  rmSync(root, { recursive: true, force: true })
   mkdirSync(root)
+  writeFileSync(join(root, marker), '')
   // Tests run programs as other users, too.
   chmodSync(root, 0o1777)
   return async () => {
@@ -27,7 +39,9 @@ export default function setup({ config }: Pick<TestProject, 'config'>) {
 /** Elsewhere only files are looked for. */
 const hasProcesses = existsSync('/proc/self/stat')
 /** A program that was told to end may need so long on a crowded machine. */
-const usualPatienceMs = 20_000
+const usualPatienceMs = 60_000
+/** tells a folder of ours from those of others */
+const marker = '.hatchway-tests'
 /** What programs of others keep for the next time, in a temporary folder or in a home, which for some tests is this one. */
 const isCache = /^(\..+|node-compile-cache|libpod_lock|(containers-user|podman-run)-\d+)$/
 /** Where a daemon was killed while it tried a sandbox, the next trial on this machine removes what it left. */
@@ -95,8 +109,9 @@ function isTouching(pid: number, root: string): boolean {
 /** Of runs that were killed, and can no longer remove it themselves. */
 function clearAbandoned(directory: string): void {
   for (const name of namesIn(directory)) {
-    const pid = /^hw(\d+)-[0-9a-f]{4}$/.exec(basename(name))?.[1]
-    if (pid === undefined || existsSync(`/proc/${pid}`) || !hasProcesses) continue
+    const number = /^hw([0-9a-z]+)$/.exec(basename(name))?.[1]
+    if (number === undefined || !hasProcesses || !existsSync(join(directory, name, marker))) continue
+    if (existsSync(`/proc/${Number.parseInt(number, 36)}`)) continue
     orNothing(() => rmSync(join(directory, name), { recursive: true, force: true }), undefined)
   }
 }
