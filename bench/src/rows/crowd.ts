@@ -17,7 +17,7 @@ import { asNumber, asText } from '../shape.ts'
 import { pairedRatio } from '../statistics.ts'
 
 const agents = 20
-const words = 'write down that I want to stretch'
+const words = '@Hatch write down that I want to stretch'
 const bareName = `${agents} bare agents`
 /** long enough to be looked at while it waits for more */
 const idleMs = 4000
